@@ -12,7 +12,7 @@ PAGE = "http://example.com/a"
 
 def router(archives: list[Archive], known: MemoryHoldings | None = None, **options: Any) -> ArchiveRouter:  # noqa: ANN401  those of Router
     """Return a router that does not explore by default."""
-    options = {"exploring": 0.0, "random": Random(7), **options}  # noqa: S311
+    options = {"exploration_share": 0.0, "random": Random(7), **options}  # noqa: S311
     return ArchiveRouter(Registry(tuple(archives)), known or MemoryHoldings(), LearnedStats(archives), **options)
 
 

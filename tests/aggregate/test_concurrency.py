@@ -161,8 +161,8 @@ def test_registered_archive_without_limits_is_unlimited(tmp_path: Path) -> None:
                 '[[archive.limits]]\nrequests = 10\nseconds = 60\nworks = ["index"]\nsource = "s"\n'
             )
             options = ServiceOptions(
-                load_registry(file).archives, tmp_path, tmp_path, lambda _: None, stays=False,
-                limits=MemoryLimitStore(), contact="me@example.org",
+                load_registry(file).archives, tmp_path, tmp_path, lambda _: None, is_long_running=False,
+                limit_store=MemoryLimitStore(), contact="me@example.org",
             )  # fmt: skip
             async with build_service(options) as parts:
                 found = await asyncio.gather(*map(parts.finder.find, PAGES))

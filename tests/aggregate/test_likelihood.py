@@ -38,7 +38,7 @@ def test_top_k_selects_the_likeliest_archives(tmp_path: Path) -> None:
         assert {name for name, _ in targets_of(found)} == names
         assert set(found.passed_over) == {each.id for each in archives} - names
     assert len(router_.route(PAGE, RoutingOptions(top_k=99)).targets) == 4
-    exploring = router(archives, holdings, exploring=1.0).route(PAGE, RoutingOptions(top_k=1))
+    exploring = router(archives, holdings, exploration_share=1.0).route(PAGE, RoutingOptions(top_k=1))
     assert targets_of(exploring) == [("denied", "explored"), ("listed", "routed")]
     assert targets_of(router_.route(PAGE, RoutingOptions(broadcast=True, top_k=1))) == [("high", "broadcast")]
 
@@ -127,7 +127,9 @@ def test_likelihood_follows_learned_rates(tmp_path: Path) -> None:
 def test_min_hit_rate_excludes_archives() -> None:
     """Until exploration finds hits."""
     router_ = router(
-        [archive_with_hit_rate("often", 0.3), archive_with_hit_rate("seldom", 0.001)], least_rate=0.05, exploring=0.02
+        [archive_with_hit_rate("often", 0.3), archive_with_hit_rate("seldom", 0.001)],
+        min_hit_rate=0.05,
+        exploration_share=0.02,
     )
     reasons = Counter(pair for _ in range(5_000) for pair in targets_of(router_.route(PAGE)))
     assert reasons["often", "learned"] == 5_000
@@ -145,7 +147,7 @@ def test_exploration_share(tmp_path: Path) -> None:
     holdings = MemoryHoldings(
         {name: ArchiveHoldings(map_of_rows(tmp_path, "org,other)/* 2\n", name)) for name in names}
     )
-    router_ = router([archive(name) for name in names], holdings, exploring=0.02)
+    router_ = router([archive(name) for name in names], holdings, exploration_share=0.02)
     explored: Counter[str] = Counter()
     total = 20_000
     for _ in range(total):
@@ -156,14 +158,14 @@ def test_exploration_share(tmp_path: Path) -> None:
     for name in names:
         assert abs(explored[name] - total * 0.004) < 4 * deviation
         assert router_.stats.accuracy(name).passed_over == total - explored[name]
-    again = router([archive(name) for name in names], holdings, exploring=0.02)
-    assert again.route(PAGE) == router([archive(name) for name in names], holdings, exploring=0.02).route(PAGE)
+    again = router([archive(name) for name in names], holdings, exploration_share=0.02)
+    assert again.route(PAGE) == router([archive(name) for name in names], holdings, exploration_share=0.02).route(PAGE)
 
 
 def test_exploration_estimates_false_negatives(tmp_path: Path) -> None:
     """A map that misses every tenth page is detected, within the confidence interval."""
     holdings = MemoryHoldings({"a": ArchiveHoldings(map_of_rows(tmp_path, "org,other)/* 2\n"))})
-    router_ = router([archive("a")], holdings, exploring=0.1)
+    router_ = router([archive("a")], holdings, exploration_share=0.1)
     holds = Random(3)  # noqa: S311
     for _ in range(10_000):
         for choice in router_.route(PAGE).targets:
@@ -191,7 +193,7 @@ def test_learning_from_the_log_equals_learning_from_responses(tmp_path: Path) ->
         }
     )
     archives = [archive("a"), archive_with_hit_rate("b", 0.2), archive("d")]
-    live, later = router(archives, holdings, exploring=1.0), router(archives, holdings)
+    live, later = router(archives, holdings, exploration_share=1.0), router(archives, holdings)
     log = []
     outcomes: list[UpstreamOutcome] = ["hit", "miss", "miss", "timeout", "http-5xx"]
     for outcome in outcomes:

@@ -47,7 +47,7 @@ LOGGED = {
 def router(*archives: Archive) -> ArchiveRouter:
     """Return a router without learned statistics."""
     registry = Registry(archives)
-    return ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0.0)
+    return ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploration_share=0.0)
 
 
 async def log_all(path: Path, *, router_: ArchiveRouter) -> None:

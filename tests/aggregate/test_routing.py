@@ -86,7 +86,7 @@ def test_broadcast_queries_all_enabled_archives(tmp_path: Path) -> None:
     """Regardless of maps and hit rates."""
     holdings_ = MemoryHoldings({"a": ArchiveHoldings(map_of_rows(tmp_path, "org,other)/* 2\n"))})
     archives = [archive("a"), archive_with_hit_rate("b", 0.01), archive("off", enabled=False)]
-    found = router(archives, holdings_, least_rate=0.5).route(PAGE, RoutingOptions(broadcast=True))
+    found = router(archives, holdings_, min_hit_rate=0.5).route(PAGE, RoutingOptions(broadcast=True))
     assert (targets_of(found), found.passed_over) == ([("a", "broadcast"), ("b", "broadcast")], ())
 
 
@@ -116,7 +116,7 @@ def test_invalid_options_are_rejected() -> None:
     """The message says what is expected."""
     with pytest.raises(UsageError, match="top_k: expected"):
         router([archive("a")]).route(PAGE, RoutingOptions(top_k=0))
-    wrong: list[dict[str, Any]] = [{"exploring": 1.5}, {"least_rate": -0.1}]
+    wrong: list[dict[str, Any]] = [{"exploration_share": 1.5}, {"min_hit_rate": -0.1}]
     for options in wrong:
         with pytest.raises(UsageError, match="expected a share from 0 to 1"):
             router([archive("a")], **options)
@@ -233,7 +233,7 @@ def test_each_archive_is_selected_or_passed_over_once(tmp_path: Path) -> None:
     """In the order of the registry."""
     holdings_ = MemoryHoldings({"b": ArchiveHoldings(map_of_rows(tmp_path, "org,other)/* 2\n"))})
     archives = [archive_with_hit_rate("c", 0.4), archive("b"), archive_with_hit_rate("a", 0.2)]
-    router_ = router(archives, holdings_, exploring=0.5)
+    router_ = router(archives, holdings_, exploration_share=0.5)
     for count in (None, 1, 2):
         for _ in range(20):
             found = router_.route(PAGE, RoutingOptions(top_k=count))
@@ -251,7 +251,7 @@ def test_adding_a_map_to_an_exact_filter_costs_no_requests(tmp_path: Path) -> No
     build_map([urls], tmp_path / "m", MapOptions(kind="urls"))
     exact, listed = Filter.load(tmp_path / "f"), Map.load(tmp_path / "m")
     for holdings in (ArchiveHoldings(None, [exact]), ArchiveHoldings(listed, [exact])):
-        routes = router([archive("a")], MemoryHoldings({"a": holdings}), exploring=0.0)
+        routes = router([archive("a")], MemoryHoldings({"a": holdings}), exploration_share=0.0)
         assert targets_of(routes.route("http://a.com/x?q=1")) == [("a", "routed")]
         assert targets_of(routes.route("http://a.com/x?q=2")) == []
         assert targets_of(routes.route("http://a.com/x")) == []

@@ -96,7 +96,7 @@ def test_attacks_from_many_clients_do_not_lock_out_administrators(
     clock.advance(40 * 86_400)
     with admins._database.writing() as connection:
         OrderRules(admins._database).remove_old_counts(connection, clock.now())
-    monkeypatch.setattr(module, "_MAX_TRIES_DAY", 60)
+    monkeypatch.setattr(module, "_MAX_ATTEMPTS_DAY", 60)
     for number in range(60):
         assert admins.log_in("me", "wrong", f"machine {number}") is None
         clock.advance(60)

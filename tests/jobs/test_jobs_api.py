@@ -33,7 +33,7 @@ from tests.waiting import wait_until
 from tests.web.test_metrics import samples
 from tests.webui.visitor import Visitor
 from unlost.export import MANIFEST_NAME
-from unlost.jobs.watcher import _MAX_OF_ONE
+from unlost.jobs.watcher import _MAX_PER_KEY
 from unlost.web import jobs_api
 from unlost.webui import render
 
@@ -174,7 +174,7 @@ def test_event_streams_are_limited(service: ServiceProcess) -> None:
         return opened, opened.recv(12)
 
     with ExitStack() as stack:
-        for number in range(_MAX_OF_ONE):
+        for number in range(_MAX_PER_KEY):
             opened, status_line = stream(keys[number % 2], "127.0.0.1")
             stack.enter_context(opened)
             assert status_line == b"HTTP/1.1 200"

@@ -63,8 +63,8 @@ def test_lost_lease_is_not_renewed() -> None:
 
 def test_blocked_renewal_does_not_delay_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker continues with other jobs without waiting for the renewal, whose result is ignored."""
-    monkeypatch.setattr(worker, "_LAST_SECONDS", 0.2)
-    monkeypatch.setattr(worker, "_BEATS", 300)
+    monkeypatch.setattr(worker, "_FINAL_RENEWAL_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "_RENEWALS_PER_LEASE", 300)
     jobs, lost = BlockingJobStore(lost=True), threading.Event()
 
     async def work() -> int:

@@ -59,7 +59,7 @@ def test_concurrent_lookups_share_one_query(monkeypatch: pytest.MonkeyPatch) -> 
     """Requests that arrive during a query are answered together by the next one."""
 
     async def run() -> None:
-        monkeypatch.setattr(module, "_APART_SECONDS", 0.0)
+        monkeypatch.setattr(module, "_LOOKUP_SPACING_SECONDS", 0.0)
         jobs = FakeJobStore(*((replace(WAITING, number=number), number) for number in range(1, 100)))
         jobs.gate.clear()
         watcher = jobs.create_watcher()
@@ -150,7 +150,7 @@ def test_concurrent_lookups_are_spaced_out(monkeypatch: pytest.MonkeyPatch) -> N
     """The first of several concurrent calls proceeds, the others are delayed."""
 
     async def run() -> None:
-        monkeypatch.setattr(module, "_APART_SECONDS", 3_600.0)
+        monkeypatch.setattr(module, "_LOOKUP_SPACING_SECONDS", 3_600.0)
         watcher = FakeJobStore((WAITING, 1)).create_watcher()
         crowd = [asyncio.create_task(watcher.get_snapshot(1)) for _ in range(3)]
         assert await crowd[0] == (WAITING, 1)
@@ -185,7 +185,7 @@ def test_subscriptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def run() -> None:
         monkeypatch.setattr(module, "_MAX_WATCHERS", 4)
-        monkeypatch.setattr(module, "_MAX_OF_ONE", 2)
+        monkeypatch.setattr(module, "_MAX_PER_KEY", 2)
         watcher = FakeJobStore((WAITING, 1)).create_watcher()
         with ExitStack() as all_:
             first = all_.enter_context(ExitStack())

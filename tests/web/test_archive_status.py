@@ -18,7 +18,7 @@ def statuses_of(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ())
 
     async def run() -> list[dict[str, Any]]:
         options = ServiceOptions(
-            archives, tmp_path / "state", tmp_path / "cache", tell=lambda _: None, contact="me@a.example"
+            archives, tmp_path / "state", tmp_path / "cache", on_message=lambda _: None, contact="me@a.example"
         )
         async with build_service(options) as parts:
             for page in pages:

@@ -37,8 +37,8 @@ class Environment:
 
     def options(self, home: Path, **options: Any) -> ServiceOptions:  # noqa: ANN401  those of Options
         """Return the options of a service."""
-        options = {"archives": self.archives, "contact": "me@example.org", "exploring": 0.0, **options}
-        return ServiceOptions(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
+        options = {"archives": self.archives, "contact": "me@example.org", "exploration_share": 0.0, **options}
+        return ServiceOptions(state=home / "state", cache=home / "cache", on_message=lambda _: None, **options)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
         for page in PAGES:
             await parts.finder.find(page, RoutingOptions(), NO_CACHE)
 
-    run(environment.options(tmp_path, exploring=1.0), ask)
+    run(environment.options(tmp_path, exploration_share=1.0), ask)
 
     async def look(parts: ServiceContext) -> None:
         about = describe_archives(parts.archive_status.archive_statuses(), parts.clock)

@@ -35,7 +35,7 @@ def test_concurrent_reports_are_limited(tmp_path: Path, monkeypatch: pytest.Monk
     folder = make_state(tmp_path / "recovery", [])
     monkeypatch.setattr(owner_module, "render_report", render)
     monkeypatch.setattr(owner_module, "_MAX_REPORTS", 9)
-    monkeypatch.setattr(JobPages, "_complete", complete)
+    monkeypatch.setattr(JobPages, "_find_offered", complete)
     monkeypatch.setattr(JobService, "offered_folder", lambda *_: folder)
 
     async def run(database: Database) -> None:

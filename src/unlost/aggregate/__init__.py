@@ -2,15 +2,15 @@
 
 Modules in reading order:
 
-- `models`: Routing options, cache control, archive reports and the result.
-- `request`, `urls`: Parsing of requests to the HTTP API, and the service's own URLs.
-- `holdings_store`, `hit_rates`, `router`: MementoMaps and filters, learned hit rates, and the choice of archives.
-- `upstream`, `aggregator`: One request to one archive; all requests of a look-up and the public entry point.
-- `cache`, `disk_cache`: Results in memory and in an SQLite file.
-- `listeners`, `archive_status`: Learning, logging and the status of each archive.
-- `serializers`: TimeMaps, memento descriptions and summaries.
+- `models`: routing options, cache control, archive reports and the result
+- `request`, `urls`: requests to the HTTP API, and the service's own URLs
+- `holdings_store`, `hit_rates`, `router`: MementoMaps and filters, learned hit rates, and the choice of archives
+- `upstream`, `aggregator`: one request to one archive; all requests of a look-up, and the entry point
+- `cache`, `disk_cache`: results in memory and in an SQLite file
+- `listeners`, `archive_status`: learning, logging and the status of each archive
+- `serializers`: TimeMaps, memento descriptions and summaries
 
-It must not import the web service, the command line interface or the recovery of sites.
+Must not import the web service, the command line interface or the recovery of sites.
 """
 
 from unlost.lazy_exports import lazy_exports

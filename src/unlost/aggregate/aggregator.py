@@ -1,4 +1,4 @@
-"""The aggregator: routes, fans out, merges, caches, and coalesces equal requests."""
+"""The aggregator: routes look-ups, queries archives concurrently, merges and caches results, coalesces requests."""
 
 import asyncio
 import logging
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Generic, Self, TypeVar
 
-from unlost import uri as addresses
 from unlost.aggregate.cache import CacheLifetimes, MemoryCache
 from unlost.aggregate.disk_cache import DiskCache
 from unlost.aggregate.listeners import ListenerGroup, UpstreamListener
@@ -27,7 +26,21 @@ from unlost.errors import BusyError, NotKeptError
 from unlost.http.circuit_breaker import BreakerPermit, BreakerRegistry
 from unlost.http.models import HttpClient
 from unlost.redaction import strip_userinfo
+from unlost.uri import key as parse_key
 
+T = TypeVar("T")
+
+MAX_LIMIT_WAIT = 2.0
+"""Maximum seconds that the aggregator's HTTP client should wait for rate limits.
+
+It is less than any deadline: an archive that must not be queried for longer is reported as `not-now` and not as
+`timeout`, which its circuit breaker would count as a failure."""
+_RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
+_MIN_DISK_LIFETIME = 300.0  # seconds; partial results, which live for a minute, stay in memory
+_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
+DISK_RECHECK_SECONDS = 60.0
+"""Seconds for which a result is served from memory before the disk is checked for a newer one of another process, such
+as one requested with `no_cache`."""
 _GRACE_SECONDS = 0.5  # after the deadline, for cancelled requests to return what they have
 _OPEN_MESSAGE = "it failed so often that it is left alone for a while"
 _TRIAL_MESSAGE = "it failed so often that it was left alone; it is being tried again, and nobody waits for that"
@@ -42,7 +55,11 @@ class _PendingQuery:
 
 
 class FanOut:
-    """Queries archives concurrently. Abandoned requests are tracked until they have ended."""
+    """Queries archives concurrently.
+
+    A request is abandoned when it outlives the deadline or is a trial of a half-open circuit. Abandoned requests are
+    tracked until they have ended, so that they can be cancelled.
+    """
 
     def __init__(
         self, client: UpstreamClient, clock: Clock, breakers: BreakerRegistry, listeners: ListenerGroup
@@ -112,7 +129,10 @@ class FanOut:
         await _cancel_and_wait(self._abandoned)
 
     def _abandon(self, pending: _PendingQuery, until: float) -> ArchiveReport:
-        """Return the report of a request that is no longer awaited: a trial, or one that has not ended in time."""
+        """Return the report of a request that is no longer awaited: a trial, or one that has not ended in time.
+
+        A trial may run until the deadline, since it decides whether the circuit closes.
+        """
         self._abandoned.add(pending.task)
         pending.task.add_done_callback(self._abandoned.discard)
         loop = asyncio.get_running_loop()
@@ -149,10 +169,14 @@ class FanOut:
 
 
 async def _wait_for_responses(pending: list[_PendingQuery], until: float) -> None:
-    """Wait for all responses or the deadline. Trials may hang, so they are awaited only if all requests are trials."""
+    """Wait for all responses or the deadline.
+
+    Trials are awaited only if all requests are trials, since an archive whose circuit is half-open most likely hangs.
+    """
     awaited = [query.task for query in pending if not query.is_trial] or [query.task for query in pending]
     if not awaited:
         return
+    # One timer for all archives: a timer for each costs more than everything else that is done for a miss.
     _, late = await asyncio.wait(awaited, timeout=max(0.0, until - asyncio.get_running_loop().time()))
     for task in late:
         task.cancel()
@@ -177,23 +201,13 @@ async def _cancel_and_wait(tasks: set[asyncio.Task[UpstreamResult]]) -> None:
         await asyncio.wait(tasks, timeout=_GRACE_SECONDS)
 
 
-T = TypeVar("T")
-
-MAX_LIMIT_WAIT = 2.0
-"""Maximum seconds that the aggregator's HTTP client should wait for rate limits. It is less than any deadline, so that
-a rate-limited archive is not mistaken for a slow one."""
-_RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
-_MIN_DISK_LIFETIME = 300.0  # seconds; results with a shorter lifetime are not worth writing
-_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
-DISK_RECHECK_SECONDS = 60.0
-"""Seconds for which a result is served from memory before the disk is checked for a newer one of another process, such
-as one requested with `no_cache`."""
-
-
 class CoalescedTask(Generic[T]):
-    """A task with the number of its waiters.
+    """A task that several callers wait for.
 
-    `is_begun` is set by the work itself, when it should be finished even if nobody waits for it any more.
+    Attributes:
+        is_begun: Whether the task is finished even without waiters. Set by the work itself.
+        waiters: Number of callers that wait for the result.
+        task: The task.
     """
 
     def __init__(self) -> None:
@@ -235,6 +249,7 @@ class RequestCoalescer(Generic[T]):
         except asyncio.CancelledError:
             waiter = asyncio.current_task()
             if coalesced.task.cancelled() and (waiter is None or not waiter.cancelling()):
+                # `close` cancelled the shared task, not the caller its own.
                 raise BusyError("closing: nothing is looked for any more", 1.0) from None
             raise
         finally:
@@ -367,7 +382,7 @@ class MementoAggregator:
             cached = self.get_cached(uri, options)
             if cached is not None:
                 return cached
-        addresses.key(uri)  # raises UriError for an invalid URL
+        parse_key(uri)  # raises UriError for an invalid URL
         if cache_control.only_if_cached:
             cached = None if cache_control.no_cache else await self._get_newest_cached(uri, options)
             if cached is None:

@@ -29,19 +29,19 @@ class ArchiveStatus:
 
     Attributes:
         archive: The archive.
-        is_queried: Whether it is queried unless a request names it.
+        is_queried: Whether it is enabled. A disabled archive is queried only if a request names it.
         reason: Sentence that says what decides whether it is queried for a page.
         breaker: State of its circuit breaker.
         retry_at: When it is queried again; None unless its circuit is open.
-        failure: Outcome and message of the last request; None if that was answered.
+        failure: Outcome and message of the last request; None if it succeeded.
         has_map: Whether a map or filters of it are in use.
-        map_created: When these were created; None if unknown.
-        map_checked: When newer ones were last looked for.
-        routed: How often its map said that it may hold a page.
-        routed_hits: How often it then did.
-        explored: How often it was queried although its map denied the page.
-        explored_hits: How often the map was wrong.
-        hit_rate: Learned share of all requests that it has mementos for.
+        map_created: When the newest filter was built; None if unknown.
+        map_checked: When newer versions of its map and filters were last checked for.
+        routed: Number of requests sent because its map or filters say that it may hold the page.
+        routed_hits: Number of those for which it had mementos.
+        explored: Number of requests sent although its map denies the page.
+        explored_hits: Number of those for which it had mementos, so that the map was wrong.
+        hit_rate: Learned share of requests for which it has mementos.
     """
 
     archive: Archive
@@ -81,7 +81,7 @@ class ArchiveStatusTracker:
         self._failures: dict[str, str] = {}
 
     def on_upstream_result(self, result: UpstreamResult) -> None:
-        """Store why an archive has not answered, until it does."""
+        """Record why an archive failed, until it responds again."""
         report = result.report
         if report.has_answered or result.final_outcome == "hit":
             self._failures.pop(report.archive, None)
@@ -93,7 +93,7 @@ class ArchiveStatusTracker:
 
     def archive_statuses(self) -> list[ArchiveStatus]:
         """Return the status of all archives of the registry, in its order."""
-        holdings_statuses = {archive.archive: archive for archive in self._holdings_store.statuses()}
+        holdings_statuses = {status.archive: status for status in self._holdings_store.statuses()}
         breaker_statuses = self._breakers.statuses()
         holdings = self._holdings_store.holdings()
         return [

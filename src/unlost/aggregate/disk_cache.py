@@ -1,4 +1,4 @@
-"""The disk cache of results: an SQLite file shared between processes, with checksums and a size limit."""
+"""Disk cache of results: an SQLite file shared between processes, with checksums and a size limit."""
 
 import asyncio
 import json
@@ -49,6 +49,8 @@ INSERT INTO answer (key, made, until, size, data) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET made = excluded.made, until = excluded.until, size = excluded.size, data = excluded.data
 WHERE excluded.made >= answer.made OR excluded.made < answer.made - 60
 """  # 60: an entry dated later by more than `cache.MAX_CLOCK_SKEW` was written with a wrong clock
+# By expiry and not by last use: reading then writes nothing, so processes do not wait for each other, and misses, whose
+# lifetime is shorter, are evicted first.
 _EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
 
 _MIN_COMPRESSED_BYTES = 512  # smaller results are not worth compressing
@@ -84,8 +86,11 @@ class CacheRow(NamedTuple):
 class CacheDatabase:
     """A connection to the file, opened on first use. For one thread at a time.
 
-    A damaged file is renamed and replaced with an empty one, which `warn` reports. Methods raise sqlite3.Error or
-    OSError if the file cannot be used at the moment, and InputError if it belongs to another application.
+    A damaged file is renamed and replaced with an empty one, which is reported through `warn`.
+
+    Raises:
+        InputError: The file belongs to another application or has another version. (All methods.)
+        sqlite3.Error, OSError: The file cannot be used at the moment. (All methods.)
     """
 
     def __init__(self, file: Path, max_bytes: int, warn: Callable[[str], None]) -> None:
@@ -501,7 +506,7 @@ class DiskCache:
             self._write_task = None
 
     async def _gather(self) -> None:
-        """Wait for more results to batch, unless `flush` was called."""
+        """Wait for more results of the same batch, unless `flush` was called."""
         try:
             async with asyncio.timeout(_GATHER_SECONDS):
                 await self._flush_event.wait()
@@ -527,7 +532,7 @@ class DiskCache:
         return 0 < self._backoff_until - self._clock.now() <= _BACKOFF_SECONDS
 
     def _back_off(self, error: Exception) -> None:
-        """Stop using the disk for a while, and warn once."""
+        """Stop using the disk for `_BACKOFF_SECONDS`, and warn once until a write succeeds."""
         self._backoff_until = self._clock.now() + _BACKOFF_SECONDS
         if not self._has_warned:
             self._has_warned = True

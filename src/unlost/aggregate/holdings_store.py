@@ -1,4 +1,4 @@
-"""MementoMaps and filters of archives, in memory: loaded from files or URLs, and reloaded when they change."""
+"""MementoMaps and filters of archives: loaded from files or URLs into memory, and reloaded when they change."""
 
 import asyncio
 import json
@@ -59,7 +59,10 @@ class HoldingsReader:
             return await asyncio.to_thread(work)
 
     def read(self, kind: HoldingsKind, path: Path) -> MapOrFilter:
-        """Read a map or filter into memory, so that later changes to the file have no effect. Raises InputError."""
+        """Read a map or filter into memory. Raises InputError.
+
+        It is not mapped: a process that truncates a mapped file would end this one with SIGBUS.
+        """
         try:
             if path.stat().st_size > self.max_bytes:
                 raise InputError(f"{path}: more than {self.max_bytes} bytes")
@@ -152,7 +155,7 @@ class CacheValidators:
 
 @dataclass(frozen=True, slots=True)
 class _CopyMetadata:
-    """Stored next to a cached file: its URL, version and file name."""
+    """Stored as JSON next to a cached file: its URL, version and file name. The fields are the names in the JSON."""
 
     address: str
     version: CacheValidators
@@ -160,15 +163,13 @@ class _CopyMetadata:
 
 
 class HoldingsUrl:
-    """A map or filter at a URL, cached on disk.
+    """A map or filter at a URL, cached on disk, so that the next process can use it even if the server is down.
 
     Attributes:
         url: The URL.
         value: What was last loaded successfully; None if nothing was.
         problem: Why the current version at the URL is not in use; None if it is.
         unchanged: Number of responses 304 (Not Modified).
-
-    The cached file lets the next process start at once, even if the server is down.
     """
 
     def __init__(self, url: str, kind: HoldingsKind, reader: HoldingsReader, folder: Path) -> None:
@@ -353,13 +354,13 @@ class HoldingsStore:
         self._max_age = max_age
         self._warn = warn
         self._on_info = on_info
-        reading = HoldingsReader(max_bytes, asyncio.Semaphore(_MAX_CONCURRENT_READS))
+        reader = HoldingsReader(max_bytes, asyncio.Semaphore(_MAX_CONCURRENT_READS))
         self._entries = {
-            archive.id: _ArchiveEntry(archive, reading, folder)
+            archive.id: _ArchiveEntry(archive, reader, folder)
             for archive in archives
             if archive.enabled and (archive.mementomap or archive.filters)
         }
-        # Replaced, never mutated, so that callers can hold on to it.
+        # Replaced, never mutated, so that a caller sees either the old or the new holdings.
         self._holdings: dict[str, ArchiveHoldings] = {}
         self._refreshing = asyncio.Lock()
 
@@ -406,8 +407,8 @@ class HoldingsStore:
                     if await work(entry):
                         self._activate(entry)
                 except Exception as error:  # noqa: BLE001  a failure of one archive must not stop the others
-                    entry.trouble = f"{type(error).__name__}: {error}"[:300]
-                entry.checked = self._clock.now()
+                    entry.problem = f"{type(error).__name__}: {error}"[:300]
+                entry.checked_at = self._clock.now()
                 self._warn_about_problems(entry)
                 count += 1
                 if entry.is_new:
@@ -423,12 +424,12 @@ class HoldingsStore:
         try:
             holdings = entry.build_holdings(self._max_age, self._now)
         except InputError as error:
-            entry.trouble = str(error)  # map and filter have different key rules until both are updated
+            entry.problem = str(error)  # map and filter have different key rules until both are updated
             return
-        entry.trouble = None
+        entry.problem = None
         self._replace(entry.archive.id, holdings)
         if holdings is not None:
-            entry.since = self._clock.now()
+            entry.loaded_at = self._clock.now()
             entry.is_new = True
 
     def _replace(self, archive: str, holdings: ArchiveHoldings | None) -> None:
@@ -452,23 +453,25 @@ class _ArchiveEntry:
     """The map and filters of one archive.
 
     Attributes:
-        trouble: Problem of the files in combination.
+        problem: Problem of the files in combination; None if there is none.
+        loaded_at: When the holdings in use were loaded, in seconds since 1970.
+        checked_at: When changes were last checked for.
         reported: Problems already reported through `warn`.
         is_new: Whether a change is still to be reported through `on_info`.
     """
 
-    def __init__(self, archive: Archive, reading: HoldingsReader, folder: Path) -> None:
+    def __init__(self, archive: Archive, reader: HoldingsReader, folder: Path) -> None:
         self.archive = archive
-        self.trouble: str | None = None
-        self.since: float | None = None
-        self.checked: float | None = None
+        self.problem: str | None = None
+        self.loaded_at: float | None = None
+        self.checked_at: float | None = None
         self.reported: set[str] = set()
         self.is_new = False
 
         def create_part(location: str, kind: HoldingsKind) -> _HoldingsPart:
             if location.startswith(("http://", "https://")):
-                return HoldingsUrl(location, kind, reading, folder)
-            return HoldingsFile(location, kind, reading)
+                return HoldingsUrl(location, kind, reader, folder)
+            return HoldingsFile(location, kind, reader)
 
         self.map = create_part(archive.mementomap, "map") if archive.mementomap else None
         self.filters = [create_part(location, "filter") for location in archive.filters]
@@ -483,14 +486,15 @@ class _ArchiveEntry:
         return any([await part.refresh(self.archive, client) for part in self.parts()])
 
     def build_holdings(self, max_age: timedelta, now: Callable[[], datetime]) -> ArchiveHoldings | None:
-        """Return the combined holdings.
+        """Return the combined holdings; None if there are none.
 
-        None if the configured map is missing, since the filters alone would deny too much.
+        Without the configured map there are none either, since the filters alone would deny too much.
         """
         map_value = self.map.value if self.map else None
         filters = [part.value for part in self.filters if isinstance(part.value, Filter)]
         if len(filters) < len(self.filters):
-            filters = []  # each may cover a part of the archive: with one missing, the others would deny what it has
+            # Each may cover a part of the archive: with one missing, the others would deny what that part holds.
+            filters = []
         if self.map is not None and map_value is None:
             return None
         return (
@@ -502,14 +506,16 @@ class _ArchiveEntry:
     def discard(self, problem: str) -> None:
         for part in self.parts():
             part.discard()
-        self.trouble, self.since = problem, None
+        self.problem, self.loaded_at = problem, None
 
     def problems(self) -> list[str]:
         problems = [part.problem for part in self.parts() if part.problem]
-        return [*problems, *([self.trouble] if self.trouble else [])]
+        return [*problems, *([self.problem] if self.problem else [])]
 
     def status(self, holdings: ArchiveHoldings | None) -> HoldingsStatus:
         unchanged = sum(part.unchanged for part in self.parts() if isinstance(part, HoldingsUrl))
         has_map, filters = (holdings.map is not None, len(holdings.filters)) if holdings else (False, 0)
-        since = self.since if holdings else None
-        return HoldingsStatus(self.archive.id, has_map, filters, since, self.checked, unchanged, tuple(self.problems()))
+        loaded_at = self.loaded_at if holdings else None
+        return HoldingsStatus(
+            self.archive.id, has_map, filters, loaded_at, self.checked_at, unchanged, tuple(self.problems())
+        )

@@ -1,4 +1,4 @@
-"""Listeners to upstream responses: hit rates, and the log of upstream responses."""
+"""Listeners of the aggregator, which receive upstream responses and results: hit rates, and the upstream log."""
 
 import asyncio
 import logging
@@ -28,6 +28,7 @@ DEFAULT_CAPACITY = 10_000
 _GATHER_SECONDS = 0.25  # for which entries are batched
 _LINE_END = ord("\n")
 
+# The log knows fewer outcomes than the aggregator; the others have the same name in both.
 _LOGGED_OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
     "excluded": "miss",
     "not-now": "limited",
@@ -80,12 +81,12 @@ class ListenerGroup:
 
 
 class UpstreamLog:
-    """Open log of upstream responses, for appending. Use it as an async context manager.
+    """Log of upstream responses, opened for appending. Use it as an async context manager.
 
-    Entries are written in batches in a thread, appended to the file, so that several processes can share it. Leaving
-    the context writes all waiting entries. A file renamed or removed by log rotation is created again. Entries that
-    cannot be written, because the disk is full or too slow, are lost, counted and reported; no response waits for the
-    log.
+    Entries are written in batches, each with one write to a file opened with O_APPEND, so that the lines of several
+    processes do not mix. Leaving the context writes all waiting entries. A file renamed or removed by log rotation is
+    created again. Entries that cannot be written, because the disk is full or too slow, are lost, counted and reported;
+    no response waits for the log.
 
     Args:
         path: The file; its directory is created if necessary.
@@ -197,7 +198,7 @@ class _LogFile:
     def append(self, lines: list[bytes]) -> int:
         """Append lines and return their number. Raises OSError."""
         self.appended = 0
-        descriptor = self._opened()
+        descriptor = self._open()
         # A full disk or a kill may leave a partial line; end it, so that the next entry is not appended to it.
         head = b"\n" if self._is_cut and lines else b""
         data = head + b"".join(lines)
@@ -211,7 +212,7 @@ class _LogFile:
                 self.appended = data.count(b"\n", len(head), max(sent, len(head)))
         return self.appended
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         """Return the descriptor, reopening the file if it was renamed or removed."""
         if self._descriptor is not None:
             with suppress(FileNotFoundError):

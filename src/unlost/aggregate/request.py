@@ -1,7 +1,7 @@
-"""Parsing of requests to the aggregator's HTTP API.
+"""Parses requests to the aggregator's HTTP API.
 
-Reads the requested URL (URI-R), the date, the format, the routing options and the freshness from raw paths, queries and
-headers. The hot path: most responses come from a cache, so parsing must cost little.
+The requested URL (URI-R), date, format, routing options and cache control are read from raw paths, queries and headers.
+This is the hot path: most responses come from a cache, so parsing must cost little.
 """
 
 import re
@@ -32,10 +32,10 @@ _MAX_TOP_K = 1_000
 _PREFERENCE = re.compile(
     r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
 )
-_FIRST_YEAR = "1900"  # no memento is older: earlier dates are client errors
+_FIRST_YEAR = "1900"  # no memento is older, so an earlier date is an error of the client
 _PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
 _DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
-_HTTP_DATE = re.compile(
+_HTTP_DATE = re.compile(  # the IMF-fixdate of RFC 9110 (section 5.6.7), also with one digit for the day
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
     r"\d\d:\d\d:\d\d GMT",
     re.ASCII,
@@ -59,18 +59,19 @@ ENDPOINT_PATTERNS = {
 _FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
 _SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
 _HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
-_MAX_HOST = 260  # characters: the longest name of a host, and a port
+_MAX_HOST = 260  # characters: the longest host name (RFC 1035) and a port
 
 _NO_URLS = ServiceUrls("")
-# Byte range of a WARC record, as `upstream.capture_url` writes it. Servers never see it and would send the whole file.
+# Byte range of a WARC record, as `upstream.capture_url` writes it. Clients do not send fragments, so a browser would
+# download the whole file.
 _RECORD_FRAGMENT = re.compile(r"#\d+(?:-\d+)?\Z")
 
 
 def parse_target_url(path: bytes, query: bytes) -> str:
     """Return the URL that the end of a path and the query name, by MemGator's rules.
 
-    It is unescaped once; characters that a URL cannot contain are escaped again; `http://` is prepended unless there is
-    a scheme; the query is part of the URL. Raises UriError if it is empty.
+    The URL is unescaped once, and characters that a URL cannot contain are escaped again. `http://` is prepended unless
+    there is a scheme. The query is part of the URL. Raises UriError if the URL is empty.
 
     >>> parse_target_url(b"http%3A%2F%2Fexample.com%2Fa%20b", b""), parse_target_url(b"example.com:8080/", b"a=1,2&b")
     ('http://example.com/a%20b', 'http://example.com:8080/?a=1,2&b')
@@ -118,9 +119,9 @@ def parse_prefer(header: str) -> RoutingOptions:
         preferences.setdefault(match[1].lower(), match[2] or match[3] or "")
         position = match.end()
     broadcast = "1" if preferences.get("broadcast", "0") == "" else preferences.get("broadcast")
-    least = preferences.get("min-probability", preferences.get("min_probability"))
+    min_probability = preferences.get("min-probability", preferences.get("min_probability"))
     return parse_routing_options(
-        preferences.get("archives"), broadcast, preferences.get("top-k", preferences.get("top_k")), least
+        preferences.get("archives"), broadcast, preferences.get("top-k", preferences.get("top_k")), min_probability
     )
 
 
@@ -138,8 +139,12 @@ def parse_routing_options(
     if min_probability and not _PROBABILITY.fullmatch(min_probability):
         raise UsageError("min_probability: expected a number from 0 to 1, such as 0.05")
     archive_ids = frozenset(ids) if ids else None
-    least = float(min_probability) if min_probability else 0.0
-    return RoutingOptions(archive_ids, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
+    return RoutingOptions(
+        archive_ids,
+        broadcast in ("1", "true", "on"),
+        int(top_k) if top_k else None,
+        float(min_probability) if min_probability else 0.0,
+    )
 
 
 def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> RoutingOptions:
@@ -155,8 +160,7 @@ def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> 
 def parse_routing_parameters(options: Mapping[str, str]) -> RoutingOptions:
     """Return the options in the parameters `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
     names = ("archives", "broadcast", "top_k", "min_probability")
-    archives, broadcast, top_k, least = (options.get(name) for name in names)
-    return parse_routing_options(archives, broadcast, top_k, least)
+    return parse_routing_options(*(options.get(name) for name in names))
 
 
 def parse_cache_control(cache_control: str) -> CacheControl:
@@ -178,7 +182,10 @@ def parse_date_digits(digits: str) -> str:
 
 
 def parse_accept_datetime(header: str) -> str:
-    """Return the 14 digits of an `Accept-Datetime` header: only GMT (RFC 7089), from 1900 on. Raises DateError."""
+    """Return the 14 digits of an `Accept-Datetime` header.
+
+    Only dates in GMT are valid (RFC 7089, section 2.1.1), and only from 1900 on. Raises DateError.
+    """
     match = _HTTP_DATE.fullmatch(header.strip())
     if match is None:
         raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{header[:40]}`")
@@ -277,7 +284,8 @@ def parse_headers(
     headers = RequestHeaders(urls or _NO_URLS, default_options)
     for name, value in scope["headers"]:
         if name == b"host":
-            host = host + b"," + value if host else value  # two are invalid: a proxy may use the other one
+            # Two `Host` fields are invalid (RFC 9112, section 3.2): a proxy may use the other one.
+            host = host + b"," + value if host else value
         elif name == b"if-none-match":
             headers.if_none_match = value
         elif name == b"accept-datetime":
@@ -296,5 +304,5 @@ def parse_headers(
 
 
 def is_web_url(url: str) -> bool:
-    """Return whether a browser can open a memento at its URL: false for a record in a file or another scheme."""
+    """Return whether a browser can open a memento at its URL: not a record in a WARC file, and no other scheme."""
     return url[:8].lower().startswith(("http://", "https://")) and not _RECORD_FRAGMENT.search(url)

@@ -14,7 +14,7 @@ from unlost.registry.loader import Registry
 from unlost.registry.models import Archive
 from unlost.uri import DEFAULT_RULES, alternative_keys, key
 
-_EVIDENCE_OF_FINDING = {
+_EVIDENCE_OF_MATCH = {
     HoldingsMatch.UNCOVERED: Evidence.DENIED,
     HoldingsMatch.EXCLUDED: Evidence.DENIED,
     HoldingsMatch.NOT_IN_FILTERS: Evidence.DENIED,
@@ -26,8 +26,8 @@ _EVIDENCE_OF_FINDING = {
     HoldingsMatch.WILDCARD_ONLY: Evidence.DENIED,  # OLD_FILTER if the filter is old
     HoldingsMatch.DAMAGED: Evidence.ANY,
 }
-_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_FINDING[finding] for finding in HoldingsMatch]
-_AMBIGUOUS_FINDINGS = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
+_EVIDENCE_BY_NUMBER = [_EVIDENCE_OF_MATCH[match] for match in HoldingsMatch]
+_AMBIGUOUS_MATCHES = frozenset({HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY, HoldingsMatch.DAMAGED})
 FEW_MEMENTOS, MANY_MEMENTOS = 100, 10_000
 """Numbers of mementos under a wildcard that count as few (less than the first) or many (the second or more).
 
@@ -35,7 +35,10 @@ A page under a wildcard with few mementos is less likely to be held, with many m
 compacted by weights are in between."""
 
 DEFAULT_EXPLORATION_SHARE = 0.02
-"""Share of pages for which one archive is queried although its map or filter denies the page, to measure errors."""
+"""Share of pages for which one archive is queried although its map or filter denies the page, to measure errors.
+
+It is drawn once per page, for one archive. Drawn for each of 14 archives, 2 % would add a request for every fourth
+page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,10 @@ class RouteProvider(Protocol):
 
 
 def _prefer_holding(match: int, alternative: int) -> int:
-    """Return the better of the matches for a page's key and for an alternative key of the same page."""
+    """Return the match for a page's key, or that for its alternative key if only that one indicates a holding.
+
+    Indexing tools disagree on the keys of some URLs, so a page may be in a map under its alternative key.
+    """
     if match in (HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.LISTED_ONLY):
         return alternative if _EVIDENCE_BY_NUMBER[alternative] is not Evidence.DENIED else match
     return alternative if _EVIDENCE_BY_NUMBER[match] is Evidence.DENIED else match
@@ -101,7 +107,10 @@ class HoldingsSource(Protocol):
 
 
 class HoldingsLookup:
-    """Looks pages up in all maps and filters at once."""
+    """Looks pages up in all maps and filters at once.
+
+    One call of the core takes 40 µs for 14 archives; a call for each archive takes 140 µs.
+    """
 
     def __init__(self, source: HoldingsSource) -> None:
         self._source = source
@@ -131,7 +140,7 @@ class HoldingsLookup:
             for alternative in alternative_keys(uri, lookup.rules):
                 numbers = bytes(map(_prefer_holding, numbers, lookup.lookup_key(alternative)))
             evidence.update(zip(names, map(_EVIDENCE_BY_NUMBER.__getitem__, numbers), strict=True))
-            if not _AMBIGUOUS_FINDINGS.isdisjoint(numbers):
+            if not _AMBIGUOUS_MATCHES.isdisjoint(numbers):
                 self._resolve_ambiguous(page_key, dict(zip(names, numbers, strict=True)), evidence)
         return evidence
 
@@ -155,7 +164,7 @@ class HoldingsLookup:
 
     def _rebuild_lookups(self) -> None:
         self._holdings = self._source.holdings()
-        rules = dict.fromkeys(rule_set.rules for rule_set in self._holdings.values())
+        rules = dict.fromkeys(holdings.rules for holdings in self._holdings.values())
         self._lookups = []
         for rule_set in rules:
             names = tuple(name for name, holdings in self._holdings.items() if holdings.rules == rule_set)
@@ -184,8 +193,8 @@ class ArchiveRouter:
         registry: The known archives.
         holdings: Their maps and filters.
         stats: Learned hit rates and routing accuracy.
-        exploring: Share of pages, from 0 to 1, for which one archive that would be passed over is queried, too.
-        least_rate: Minimum hit rate, from 0 to 1, at which an archive without a map is queried; 0 for all of them.
+        exploration_share: Share of pages, from 0 to 1, for which one archive that would be passed over is queried, too.
+        min_hit_rate: Minimum hit rate, from 0 to 1, at which an archive without a map is queried; 0 for all of them.
         random: Source of randomness for exploration.
     """
 
@@ -195,19 +204,19 @@ class ArchiveRouter:
         holdings: HoldingsSource,
         stats: LearnedStats,
         *,
-        exploring: float = DEFAULT_EXPLORATION_SHARE,
-        least_rate: float = 0.0,
+        exploration_share: float = DEFAULT_EXPLORATION_SHARE,
+        min_hit_rate: float = 0.0,
         random: Random | None = None,
     ) -> None:
-        for name, share in (("exploring", exploring), ("least_rate", least_rate)):
+        for name, share in (("exploration_share", exploration_share), ("min_hit_rate", min_hit_rate)):
             if not 0 <= share <= 1:
                 raise UsageError(f"{name}: expected a share from 0 to 1")
         self._registry = registry
         self._enabled = registry.only()
         self._lookup = HoldingsLookup(holdings)
         self.stats = stats
-        self._exploration_share = exploring
-        self._min_hit_rate = least_rate
+        self._exploration_share = exploration_share
+        self._min_hit_rate = min_hit_rate
         self._random = (random or Random()).random  # noqa: S311  not security relevant
 
     def route(self, uri: str, options: RoutingOptions = RoutingOptions()) -> ArchiveRoute:  # noqa: B008  it is frozen
@@ -240,19 +249,19 @@ class ArchiveRouter:
         self.stats.record_passed_over(passed_over)
         return ArchiveRoute(tuple(targets), tuple(passed_over))
 
-    def _select(self, evidence: Mapping[str, Evidence], least: float) -> tuple[list[RouteTarget], list[str]]:
+    def _select(self, evidence: Mapping[str, Evidence], min_probability: float) -> tuple[list[RouteTarget], list[str]]:
         """Return the archives that may hold the page or are explored, and the IDs of the others."""
         rate = self.stats.rates.rate
         targets: list[RouteTarget | None] = []
         for archive in self._enabled:
             archive_id = archive.id
             archive_evidence = evidence.get(archive_id, Evidence.ANY)
-            if archive_evidence is Evidence.ANY and rate(archive_id) >= max(self._min_hit_rate, least):
+            if archive_evidence is Evidence.ANY and rate(archive_id) >= max(self._min_hit_rate, min_probability):
                 targets.append(RouteTarget(archive, "learned", rate(archive_id)))
             elif (
                 archive_evidence is not Evidence.ANY
                 and archive_evidence is not Evidence.DENIED
-                and rate(archive_id, archive_evidence) >= least
+                and rate(archive_id, archive_evidence) >= min_probability
             ):
                 targets.append(RouteTarget(archive, "routed", rate(archive_id, archive_evidence), archive_evidence))
             else:
@@ -276,14 +285,14 @@ class ArchiveRouter:
     def _select_preferred(
         self, targets: list[RouteTarget], archive_ids: frozenset[str]
     ) -> tuple[list[RouteTarget], list[str]]:
-        """Keep only the preferred targets, or all if none is preferred. Returns them and the IDs passed over."""
+        """Return the preferred targets, or all if none is preferred, and the IDs passed over."""
         preferred = [target for target in targets if target.archive.id in archive_ids and target.reason != "explored"]
         selected = preferred or targets
         selected_ids = {target.archive.id for target in selected}
         return selected, [archive.id for archive in self._enabled if archive.id not in selected_ids]
 
     def _select_likeliest(self, targets: list[RouteTarget], count: int) -> tuple[list[RouteTarget], list[str]]:
-        """Keep the likeliest targets and the explored ones. Returns them and the IDs passed over."""
+        """Return the likeliest targets and the explored ones, and the IDs passed over."""
         # Ties keep the order of the registry, since sorting is stable.
         ranked = sorted(targets, key=lambda target: (target.reason == "explored", -target.likelihood))
         selected_ids = {target.archive.id for target in ranked[:count] if target.reason != "explored"}
@@ -291,11 +300,11 @@ class ArchiveRouter:
         selected = [target for target in targets if target.archive.id in selected_ids]
         return selected, [archive.id for archive in self._enabled if archive.id not in selected_ids]
 
-    def _route_to(self, names: frozenset[str]) -> ArchiveRoute:
-        if not names:
+    def _route_to(self, archive_ids: frozenset[str]) -> ArchiveRoute:
+        if not archive_ids:
             raise UsageError("no archive is named")
         rate = self.stats.rates.rate
-        archives = self._registry.only(sorted(names))
+        archives = self._registry.only(sorted(archive_ids))
         return ArchiveRoute(tuple(RouteTarget(archive, "requested", rate(archive.id)) for archive in archives))
 
     def learn(self, target: RouteTarget, outcome: ArchiveOutcome) -> None:

@@ -24,9 +24,11 @@ LINKED_FORMATS: tuple[TimeMapFormat, ...] = ("link", "json", "cdxj")
 """Formats that a response links to as alternative forms of the TimeMap."""
 
 TIMEMAP_PAGE_SIZE = 10_000
-"""Approximate number of mementos in a page of a long TimeMap; the largest archive uses the same size."""
+"""Approximate number of mementos in a page of a long TimeMap.
+
+A page is a time span and not a number, so that it stays the same when mementos are added before it."""
 MEMENTOS_PER_PIECE = 20_000
-"""Number of mementos of a long TimeMap that are rendered at a time: 2.5 MB of link-format."""
+"""Number of mementos of a long TimeMap that are rendered at a time: 2.5 MB of link-format, which takes 10 ms."""
 
 MAX_LINK_BYTES = 8_000
 """Maximum length of a `Link` header: aiohttp accepts 8,190 bytes a field, and most proxies no more."""
@@ -72,7 +74,7 @@ def memento_members(memento: MementoTuple) -> dict[str, str]:
 
 
 def json_footer(result: AggregateResult, urls: ServiceUrls) -> dict[str, object]:
-    """Return the last members of a document: TimeMaps, the TimeGate, and the reports, which MemGator does not have."""
+    """Return the last members of a document: TimeMaps and TimeGate as in MemGator, then the reports of all archives."""
     return {
         "timemap_uri": {f"{form}_format": urls.timemap(form, result.uri) for form in LINKED_FORMATS},
         "timegate_uri": urls.timegate(result.uri),
@@ -103,7 +105,7 @@ def cdxj_head(result: AggregateResult, urls: ServiceUrls, self_url: str | None =
     Args:
         result: The result.
         urls: The service's URLs.
-        itself: URL of the document, if it is a TimeMap.
+        self_url: URL of the document, if it is a TimeMap.
     """
     timemaps = {f"{form}_format": urls.timemap(form, result.uri) for form in LINKED_FORMATS}
     return [
@@ -355,7 +357,7 @@ def _relations(result: AggregateResult, place: int) -> dict[int, list[str]]:
     if not 0 <= place < count:
         raise IndexError("no memento at that index")
     indices = {"first": 0, "last": result.last_index, "closest": place, "next": place + 1, "prev": place - 1}
-    if result.is_selection:  # what is between mementos that TimeGates named is not known
+    if result.is_selection:  # TimeGates name single mementos, so there may be others between them
         is_known = dict(zip(("first", "last"), result.known_ends, strict=True)) | {"closest": True}
         indices = {relation: index for relation, index in indices.items() if is_known.get(relation)}
     valid = {relation: index for relation, index in indices.items() if 0 <= index < count}
@@ -364,12 +366,12 @@ def _relations(result: AggregateResult, place: int) -> dict[int, list[str]]:
 
 
 def _registered_relation(relations: Iterable[str]) -> str:
-    """Return a relation registered by RFC 7089: `closest` is not one, and every memento has `memento`."""
+    """Return the relation types of RFC 7089, section 2.2. MemGator's `closest` is none; every memento has `memento`."""
     return " ".join([*(relation for relation in relations if relation != "closest"), "memento"])
 
 
 def _fit_entries(entries: Iterable[str]) -> Iterable[str]:
-    """Yield the entries that fit into a header, the important ones first."""
+    """Yield the entries that fit into a header. The most important ones come first."""
     remaining = MAX_LINK_BYTES
     for entry in entries:
         if len(entry) + 2 <= remaining:

@@ -53,6 +53,7 @@ _ROW_BYTES = 40  # of a memento in addition to its URL: the date and the archive
 _MAX_MESSAGE_LENGTH = 300  # characters
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
+# By the kind of a FailedError; other kinds are `malformed`.
 _OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
     "refused": "refused",
     "dns": "dns",
@@ -66,9 +67,7 @@ _OUTCOMES: dict[str, upstream.UpstreamOutcome] = {
     "redirects": "redirect",
     "foreign": "malformed",
 }
-
-
-_UNREACHABLE_KINDS = ("refused", "dns", "unreachable", "proxy", "tls")
+_UNREACHABLE_KINDS = ("refused", "dns", "unreachable", "proxy", "tls")  # failures of the host, not of one endpoint
 
 
 class UpstreamResult(NamedTuple):
@@ -119,7 +118,7 @@ class UpstreamClient:
             uri: The page.
             target: The archive.
             until: Deadline, in the time of the event loop. The caller enforces it by cancelling the task, which then
-                returns what it has; so one timer serves all archives. If cancelled earlier, it raises CancelledError.
+                returns what it has received. If cancelled earlier, it raises CancelledError.
             closest_to: As in `RoutingOptions`. A TimeGate gets at most half of the time; if it fails, the TimeMap is
                 queried.
         """
@@ -184,6 +183,7 @@ class UpstreamClient:
                 raise  # the TimeMap on the same host is unreachable, too
             return None
         if selection is None:
+            # A 404 is believed: querying the TimeMap, too, would double the requests for pages that no archive holds.
             return True, True
         collector.add(selection.mementos, selection.mementos.memory_size)
         return selection.knows_first, selection.knows_last
@@ -199,10 +199,10 @@ class UpstreamClient:
         client = self._clients.get(archive.id)
         if client is None:
             client = self._clients[archive.id] = create_client(archive, self._client)
-        captures = client.captures(uri)
-        await _collect_captures(
-            archive, cast("AsyncGenerator[Capture, None]", captures), collector
-        )  # as all clients are
+        captures = cast(
+            "AsyncGenerator[Capture, None]", client.captures(uri)
+        )  # all clients implement it as a generator
+        await _collect_captures(archive, captures, collector)
 
 
 def _deadline_outcome(error: asyncio.CancelledError, seconds: float) -> tuple[ArchiveOutcome, str]:
@@ -278,7 +278,7 @@ class _MementoCollector:
         self._bytes += size + _ROW_BYTES * len(part)
 
     def describe_skipped(self) -> Iterator[str]:
-        """Yield sentences about what was left out."""
+        """Yield descriptions of what was left out."""
         if self.without_url:
             yield f"{self.without_url} copies without an address were left out"
         if self.problems.total:
@@ -329,7 +329,7 @@ async def _collect_captures(
 
 
 def _absorb_cancellation() -> None:
-    """Continue after a cancellation, since the caller waits for the result."""
+    """Undo the cancellation of the current task, since the caller awaits its partial result."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()

@@ -1,4 +1,4 @@
-"""The aggregator's own URLs: TimeMaps, TimeGates and mementos."""
+"""URLs of the aggregator's own TimeMaps, TimeGates and mementos."""
 
 import re
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ class Memento(NamedTuple):
 
     Attributes:
         datetime: When it was captured, in UTC.
-        archive: Id of the archive.
+        archive: ID of the archive.
         uri: Its URL in the archive (URI-M).
     """
 
@@ -44,9 +44,9 @@ class TimeMap(Sequence[Memento]):
 
     Attributes:
         uri: The original URL (URI-R).
-        failures: Error messages of archives that failed, by id. There may be mementos in them that are not included.
-        asked: Ids of all archives that were to be queried.
-        passed_over: Ids of those that were not queried, because they are known to hold nothing.
+        failures: Error messages of archives that failed, by ID. They may hold mementos that are not included.
+        asked: IDs of the archives that were selected for the look-up.
+        passed_over: IDs of the archives that were not selected, because they are known to hold nothing.
     """
 
     def __init__(self, result: AggregateResult) -> None:
@@ -72,16 +72,16 @@ class TimeMap(Sequence[Memento]):
     def __getitem__(self, index: int | slice) -> Memento | Sequence[Memento]:
         """Return a memento, or a list of mementos for a slice."""
         if isinstance(index, slice):
-            return [_memento(each) for each in self._result.mementos[index]]
-        return _memento(self._result.mementos[index])
+            return [_to_memento(each) for each in self._result.mementos[index]]
+        return _to_memento(self._result.mementos[index])
 
     def __iter__(self) -> Iterator[Memento]:
         """Yield all mementos."""
-        return map(_memento, self._result.mementos)
+        return map(_to_memento, self._result.mementos)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every archive gave a complete answer."""
+        """Whether every archive responded completely."""
         return not self.failures
 
     def closest(self, when: DateLike | None = None) -> Memento | None:
@@ -96,11 +96,11 @@ class TimeMap(Sequence[Memento]):
         return None if index is None else self[index]
 
     def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _DEFAULT_BASE_URL) -> bytes:
-        """Return the TimeMap in a serialization. base: URL of the aggregator in its links."""
+        """Return the TimeMap as a document. The links in it begin with `base`, the URL of an aggregator."""
         return serialize_timemap(self._result, ServiceUrls(base), form)
 
 
-def _memento(memento: timemap.MementoTuple) -> Memento:
+def _to_memento(memento: timemap.MementoTuple) -> Memento:
     return Memento(dates.to_datetime(memento.datetime), memento.archive, memento.uri)
 
 
@@ -112,15 +112,15 @@ class AsyncAggregator:
 
     Args:
         archives: None for the built-in registry, the path of a registry file, or archives.
-        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
-        maps: MementoMap files by archive id. An archive that holds nothing according to its map is not queried.
+        only: IDs of the archives to use, including disabled ones; empty for all enabled archives.
+        maps: MementoMap files by archive ID. An archive that holds nothing according to its map is not queried.
         contact: Your email address or web page, sent to archives. Without one, request rates are halved.
         deadline: Maximum seconds for a result. Archives that have not answered by then are reported as failures.
         broadcast: Whether to query all archives regardless of their maps.
         top_k: Maximum number of archives to query, those most likely to hold the page first; None for no limit.
 
     Raises:
-        UsageError: An id is unknown, or no archive is left.
+        UsageError: An ID is unknown, or no archive is left.
         InputError: The registry cannot be read.
 
     >>> import asyncio
@@ -148,7 +148,13 @@ class AsyncAggregator:
         selected = tuple(select_archives(archives, only, maps).values())
         self._routing = RoutingOptions(None, broadcast, top_k)
         self._options = ServiceOptions(
-            selected, paths.state_folder(), paths.cache_folder(), log_info, deadline, contact=contact, stays=False
+            selected,
+            paths.state_folder(),
+            paths.cache_folder(),
+            log_info,
+            deadline,
+            contact=contact,
+            is_long_running=False,
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None

@@ -23,7 +23,7 @@ def log_info(message: str) -> None:
 
 
 def log_warning(message: str) -> None:
-    """Log something that needs attention."""
+    """Log a problem that needs attention."""
     _LOG.warning("%s", message)
 
 
@@ -55,15 +55,15 @@ ArchiveSelection: TypeAlias = str | PathLike[str] | Iterable[Archive] | None
 def select_archives(
     archives: ArchiveSelection, only: Collection[str] = (), maps: Mapping[str, str | PathLike[str]] | None = None
 ) -> dict[str, Archive]:
-    """Return the archives to query, by id, each with its map.
+    """Return the archives to query, by ID, each with its map.
 
     Args:
         archives: The available archives.
-        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
-        maps: MementoMap files by archive id.
+        only: IDs of the archives to use, including disabled ones; empty for all enabled archives.
+        maps: MementoMap files by archive ID.
 
     Raises:
-        UsageError: An id is unknown, or no archive is left.
+        UsageError: An ID is unknown, or no archive is left.
         InputError: The registry cannot be read.
     """
     if isinstance(only, str):

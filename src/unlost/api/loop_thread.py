@@ -12,7 +12,7 @@ import uvloop
 
 _Result = TypeVar("_Result")
 _Parameters = ParamSpec("_Parameters")
-_START_SECONDS = 1.0  # in which a started thread begins to run, even on a busy machine
+_START_SECONDS = 1.0  # within which a started thread begins to run, even on a busy machine
 
 
 class LoopThread:
@@ -26,7 +26,7 @@ class LoopThread:
     """
 
     def __init__(self, name: str) -> None:
-        # Created in the thread, where no KeyboardInterrupt is raised: one after its creation here would leak the loop.
+        # The loop is created in its thread, where no KeyboardInterrupt is raised; one raised here would leak it.
         self._loop_future: Future[asyncio.AbstractEventLoop] = Future()
         self._loop: asyncio.AbstractEventLoop
         self._ended = Event()
@@ -62,17 +62,17 @@ class LoopThread:
         result: Future[_Result] = Future()
         tasks: list[asyncio.Task[_Result]] = []
 
-        def begin() -> None:
+        def create_task() -> None:
             task = self._loop.create_task(coroutine)
             tasks.append(task)
-            task.add_done_callback(lambda task_done: _copy_result(task_done, result))
+            task.add_done_callback(lambda done_task: _copy_result(done_task, result))
 
-        self._loop.call_soon_threadsafe(begin)
+        self._loop.call_soon_threadsafe(create_task)
         try:
             return result.result()
         except BaseException:
             if not result.done():
-                # Runs after `begin`, so the task exists.
+                # Runs after `create_task`, so the task exists.
                 self._loop.call_soon_threadsafe(lambda: [each.cancel() for each in tasks])
                 wait([result])
             raise
@@ -81,7 +81,7 @@ class LoopThread:
 def in_own_thread(
     function: Callable[_Parameters, Coroutine[Any, Any, _Result]],
 ) -> Callable[_Parameters, _Result]:
-    """Return a synchronous twin of a coroutine function `NAME_async`, with the same signature and documentation.
+    """Return the synchronous form of a coroutine function `NAME_async`, with the same signature and documentation.
 
     >>> async def work_async(number: int) -> int:
     ...     return number + 1

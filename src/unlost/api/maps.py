@@ -48,6 +48,7 @@ def build_map(
     Raises:
         InputError: An input cannot be read, is damaged or empty, or has no valid line.
         OSError: The output cannot be written.
+
     >>> import tempfile, unlost
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:

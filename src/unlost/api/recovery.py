@@ -47,7 +47,7 @@ class Resource(NamedTuple):
     Attributes:
         url: Its URL.
         datetime: When it was captured, in UTC.
-        archive: Id of the archive that it came from.
+        archive: ID of the archive that it came from.
         memento: Its URL in the archive (URI-M).
         mime: Its media type.
         status: Its HTTP status.
@@ -163,8 +163,8 @@ class Recovery:
         from unlost.warc.writer import WarcFolder  # noqa: PLC0415
 
         with StateReader(self.folder) as state:
-            name = names.page_name(url)
-            record = next((record for each, record in state.records() if each == name), None)
+            page = names.page_name(url)
+            record = next((record for name, record in state.records() if name == page), None)
         if record is None:
             raise InputError(f"{url[:200]}: did not come back, or leads elsewhere")
         with open_capture(WarcFolder(self.folder / "warc"), record).body as body:
@@ -276,7 +276,7 @@ async def recover_async(
             queried for new captures.
         archives: None for the built-in registry, the path of a registry file, or archives; an empty list to recover
             only from `warc`, `har`, `browser_cache` and `live`.
-        only: Ids of the archives to use, including disabled ones; empty for all enabled archives.
+        only: IDs of the archives to use, including disabled ones; empty for all enabled archives.
         contact: Your email address or web page, sent to archives. Without one, request rates are halved.
         policy: None to fetch everything that archives list, except crawl traps and duplicates. `knowledgeable`: only
             what links point to. `naive`: the same without listings. `exhaustive`: everything listed.
@@ -375,7 +375,7 @@ def _select_sources(
     *,
     live: bool,
 ) -> dict[str, Archive]:
-    """Return the sources by id. Raises UsageError if there are none, InputError."""
+    """Return the sources by archive ID. Raises UsageError if there are none, and InputError."""
     profiles: list[Path | str] = []
     if browser_cache is True:
         profiles.append(ALL_PROFILES)

@@ -4,18 +4,18 @@ The work itself is done by the other packages, none of which may import `unlost.
 worker processes enter through `unlost.cli.start`.
 
 Modules in reading order:
-    commands: Table of commands, whose modules are imported only when they are called.
-    start, main, config: Entry point; maps errors to exit codes; settings in `config.toml`.
-    messages, problems, progress: Messages and problem reports on stderr; the progress bar.
-    output: Results on stdout and in files.
-    types, options, inputs: Parameter types, options that commands share, URL input in batches.
-    archive_options: Options that choose archives; HTTP clients with the rate limits of the user.
-    recover_options, sampling, job_options: Shared by `recover` and `jobs submit`; by `map sample` and `overlap`; by
-        `serve`, `worker` and `jobs`.
-    archives, check, compare, completion, demo, evaluate, export, filter, harvest, index, jobs, map, overlap, profile,
-        recover, refresh, report, serve, stats, synth, timemap (and TimeGate), uri, vault, watch, worker: One command
-        each.
-    map_compact, map_sample, vault_recover: Long subcommands of `map` and `vault`.
+
+- `commands`: the table of commands, whose modules are imported only when they are called
+- `start`, `main`, `config`: entry point, errors as exit codes, settings in `config.toml`
+- `messages`, `problems`, `progress`: messages and problem reports on stderr, the progress bar
+- `output`: results on stdout and in files
+- `types`, `options`, `inputs`: parameter types, options that commands share, URL input in batches
+- `archive_options`: options that choose archives; HTTP clients with the rate limits of the user
+- `recover_options`, `sampling`, `job_options`: shared by `recover` and `jobs submit`; by `map sample` and `overlap`; by
+  `serve`, `worker` and `jobs`
+- archives, check, compare, completion, demo, evaluate, export, filter, harvest, index, jobs, map, overlap, profile,
+  recover, refresh, report, serve, stats, synth, timemap (and TimeGate), uri, vault, watch, worker: one command each
+- `map_compact`, `map_sample`, `vault_recover`: long subcommands of `map` and `vault`
 """
 
 from unlost.lazy_exports import lazy_exports

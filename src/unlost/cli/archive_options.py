@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 LIMIT_WAIT_SECONDS = 900.0
-"""How many seconds a request of a long-running command may wait for the rate limit.
+"""Seconds that a request of a long-running command may wait for a rate limit.
 
 Exhausted quotas and blocks fail the request at once.
 """
@@ -42,29 +42,29 @@ def open_limit_store() -> FileLimitStore:
 
 def open_http_client(
     contact: str | None,
-    patience: float,
+    max_wait: float,
     connections: int = 6,
-    proxies: bool = False,
-    network: Connectivity | None = None,
+    use_proxies: bool = False,
+    connectivity: Connectivity | None = None,
 ) -> ArchiveHttpClient:
     """Return an HTTP client that shares rate limits with all other commands of the user.
 
     Args:
         contact: Email address or URL that the User-Agent names, if any.
-        patience: Seconds that a request may wait for rate limits.
+        max_wait: Seconds that a request may wait for rate limits.
         connections: Simultaneous connections per host.
-        proxies: Whether to use the proxies named in the environment.
-        network: Records which archives can be reached.
+        use_proxies: Whether to use the proxies named in the environment.
+        connectivity: Records which archives can be reached.
     """
     return ArchiveHttpClient(
         open_limit_store(),
         SystemClock(),
         contact,
-        max_wait=patience,
+        max_wait=max_wait,
         connections_per_host=connections,
-        use_proxies=proxies,
+        use_proxies=use_proxies,
         warn=partial(say, level="note"),
-        connectivity=network,
+        connectivity=connectivity,
     )
 
 
@@ -73,15 +73,15 @@ def track_connectivity(archives: Iterable[Archive]) -> Connectivity:
 
     If some of the archives are on this machine's disk, the tracker is empty and the run continues with those.
     """
-    every = list(archives)
-    is_remote = all(each.folder is None for each in every)
-    return Connectivity(each.id for each in every if is_remote)
+    all_archives = list(archives)
+    is_remote = all(each.folder is None for each in all_archives)
+    return Connectivity(each.id for each in all_archives if is_remote)
 
 
 def _parse_ids(
     _ctx: click.Context, _param: click.Parameter, value: str | list[str] | tuple[str, ...] | None
 ) -> tuple[str, ...]:
-    """Return the archive ids of a comma-separated value or of a list in the settings file; empty if not given."""
+    """Return the archive IDs of a comma-separated value or of a list in the settings file; empty if not given."""
     if value is None:
         return ()
     ids = tuple(part.strip() for part in (value.split(",") if isinstance(value, str) else value))
@@ -113,26 +113,26 @@ def read_registry(file: Path | None) -> Registry:
     Raises:
         InputError: The file cannot be read.
     """
-    found = load_registry(file)
-    for note in found.notes:
+    registry = load_registry(file)
+    for note in registry.notes:
         say(note, level="warning")
-    return found
+    return registry
 
 
 def select_archives(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
-    """Return the archives to query, by id: those named in `only`, else all that are enabled.
+    """Return the archives to query, by ID: those named in `only`, else all that are enabled.
 
     Raises:
         InputError: The registry cannot be read.
-        UsageError: No archive is enabled, or an id is unknown.
+        UsageError: No archive is enabled, or an ID is unknown.
     """
-    known = read_registry(file)
+    registry = read_registry(file)
     if only:
-        return {each.id: replace(each, enabled=True) for each in known.only(only)}
-    found = {each.id: each for each in known.archives if each.enabled}
-    if not found:
+        return {each.id: replace(each, enabled=True) for each in registry.only(only)}
+    enabled = {each.id: each for each in registry.archives if each.enabled}
+    if not enabled:
         raise UsageError("no archive in the registry is on: name some by --only")
-    return found
+    return enabled
 
 
 _MAX_CONTACT = 200  # characters: an email address or a URL
@@ -207,14 +207,14 @@ class AggregatorOptions:
 
 
 def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the archive and routing options to a command, which gets them as one argument, `asking`."""
+    """Add the archive and routing options to a command, which gets them as one argument, `lookup_options`."""
 
     @wraps(command)
-    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
-        asking = AggregatorOptions(**{each.name: values.pop(each.name) for each in fields(AggregatorOptions)})
-        command(*arguments, asking=asking, **values)
+    def wrapper(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
+        lookup_options = AggregatorOptions(**{each.name: values.pop(each.name) for each in fields(AggregatorOptions)})
+        command(*arguments, lookup_options=lookup_options, **values)
 
-    given: Callable[..., None] = collected
+    wrapped: Callable[..., None] = wrapper
     for option in (
         deadline_option,
         min_probability_option,
@@ -224,25 +224,35 @@ def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
         only_option,
         archives_option,
     ):
-        given = option(given)
-    return given
+        wrapped = option(wrapped)
+    return wrapped
 
 
-def list_selected_archives(asking: AggregatorOptions) -> "Sequence[Archive]":
-    """Return the archives of the registry as it is now; with --only, just those. Raises as `read_registry` does."""
-    known = read_registry(asking.archives)
+def list_selected_archives(lookup_options: AggregatorOptions) -> "Sequence[Archive]":
+    """Return the archives of the registry file, read again; with --only, just those. Raises as `read_registry` does."""
+    registry = read_registry(lookup_options.archives)
     # Archives that are named by --only are enabled.
-    return [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
+    return (
+        [replace(each, enabled=True) for each in registry.only(lookup_options.only)]
+        if lookup_options.only
+        else registry.archives
+    )
 
 
-def build_service_options(asking: AggregatorOptions, **more: Any) -> "ServiceOptions":  # noqa: ANN401  as `Options` has them
+def build_service_options(lookup_options: AggregatorOptions, **overrides: Any) -> "ServiceOptions":  # noqa: ANN401  fields of `ServiceOptions`
     """Return the options of the aggregator service. With --only, its registry has no other archives."""
     from unlost.aggregate.models import RoutingOptions  # noqa: PLC0415  start-up
     from unlost.web.factory import ServiceOptions  # noqa: PLC0415
 
-    tell = partial(say, level="note")
-    wish = RoutingOptions(None, asking.broadcast, asking.top_k, asking.min_probability)
+    on_message = partial(say, level="note")
+    routing = RoutingOptions(None, lookup_options.broadcast, lookup_options.top_k, lookup_options.min_probability)
     folders = config.state_folder(), config.cache_folder()
     return ServiceOptions(
-        list_selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
+        list_selected_archives(lookup_options),
+        *folders,
+        on_message,
+        lookup_options.deadline,
+        default_options=routing,
+        contact=lookup_options.contact,
+        **overrides,
     )

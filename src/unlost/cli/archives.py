@@ -1,7 +1,4 @@
-"""`unlost archives`.
-
-Lists web archives, shows what is known about each, tests whether they respond, and resets their blocks.
-"""
+"""`unlost archives`: lists archives and what is known about them, tests whether they respond, resets blocks."""
 
 import asyncio
 import math
@@ -57,10 +54,10 @@ def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -
     `blocked` after it refused a connection, `told-to-wait` after 429 or 503, or `quota`. `unlost archives reset` clears
     blocks and waits.
     """
-    known = read_registry(archives)
-    chosen = known.archives if all else known.only(only)
+    registry = read_registry(archives)
+    selected = registry.archives if all else registry.only(only)
     if json:
-        write_lines([json_line(**_archive_object(archive)) for archive in chosen])
+        write_lines([json_line(**_archive_object(archive)) for archive in selected])
         return
     rows = [
         (
@@ -71,12 +68,12 @@ def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -
             archive.name,
             _state(archive),
         )
-        for archive in chosen
+        for archive in selected
     ]
     print_table(("id", "kind", "", "hit rate", "name", "state"), rows)
-    off = 0 if only else len(known.archives) - len(chosen)
-    if off:
-        say(f"{off} more are off: --all lists them", level="note")
+    disabled_count = 0 if only else len(registry.archives) - len(selected)
+    if disabled_count:
+        say(f"{disabled_count} more are off: --all lists them", level="note")
 
 
 def _format_share(rate: SourcedNumber | None) -> str:
@@ -89,11 +86,11 @@ def _format_share(rate: SourcedNumber | None) -> str:
 @click.option("--json", is_flag=True, help="The same as JSON.")
 def show(archive: str, archives: Path | None, json: bool) -> None:
     """Show everything that is known about an archive: a line for each fact, and the source of each number."""
-    found = read_registry(archives).get(archive)
+    entry = read_registry(archives).get(archive)
     if json:
-        write_lines([json_line(**_archive_object(found))])
+        write_lines([json_line(**_archive_object(entry))])
     else:
-        print_table(("", "", "source"), _facts(found))
+        print_table(("", "", "source"), _facts(entry))
 
 
 @command.command()
@@ -108,51 +105,53 @@ def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # no
     """
     if bool(ids) == all:
         raise UsageError("expected the ids of archives, or --all")
-    known = read_registry(archives)
+    registry = read_registry(archives)
     store = open_limit_store()
     now = SystemClock().now()
     is_changed = False
-    for archive in known.archives if all else known.only(ids):
+    for archive in registry.archives if all else registry.only(ids):
         if store.read(archive.id) != RateLimitState() and store.update(archive.id, _clear_blocks):
             is_changed = True
             say(f"{archive.id}: cleared", level="info", archive=archive.id)
-        left = rate_limit.current_backoff(store.read(archive.id), archive, now)
-        if left is not None:
-            say(f"{archive.id}: {_format_hold(left)}: quotas are not cleared", level="warning", archive=archive.id)
+        backoff = rate_limit.current_backoff(store.read(archive.id), archive, now)
+        if backoff is not None:
+            say(
+                f"{archive.id}: {_format_backoff(backoff)}: quotas are not cleared", level="warning", archive=archive.id
+            )
     if not is_changed:
         say("nothing to clear: no archive is blocked, or said to wait", level="info")
 
 
-def _clear_blocks(ledger: RateLimitState) -> tuple[RateLimitState, bool]:
+def _clear_blocks(state: RateLimitState) -> tuple[RateLimitState, bool]:
     """Return the state without blocks and waits, and whether it changed."""
-    after = rate_limit.clear_backoff(ledger)
-    return after, after != ledger
+    cleared = rate_limit.clear_backoff(state)
+    return cleared, cleared != state
 
 
-def _current_hold(archive: Archive) -> ArchiveBackoff | None:
-    """Return the backoff of an archive in effect now, or None."""
+def _current_backoff(archive: Archive) -> ArchiveBackoff | None:
+    """Return the backoff of an archive that is in effect now, or None."""
     return rate_limit.current_backoff(open_limit_store().read(archive.id), archive, SystemClock().now())
 
 
 def _state(archive: Archive) -> str:
-    hold = _current_hold(archive)
-    if hold is None:
+    backoff = _current_backoff(archive)
+    if backoff is None:
         return ""
     if sys.stdout.isatty():
-        return _format_hold(hold)
-    return f"{hold.reason} until {dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))}"
+        return _format_backoff(backoff)
+    return f"{backoff.reason} until {dates.to_iso(dates.from_epoch(str(math.ceil(backoff.until))))}"
 
 
-def _format_hold(hold: ArchiveBackoff) -> str:
+def _format_backoff(backoff: ArchiveBackoff) -> str:
     """Return the reason of a backoff and when it ends, in local time."""
-    return f"{hold.reason} until {dates.to_local(hold.until, round_up=True)}"
+    return f"{backoff.reason} until {dates.to_local(backoff.until, round_up=True)}"
 
 
 def _archive_object(archive: Archive) -> dict[str, Any]:
     """Return the JSON object of an archive: its registry entry and its state."""
-    hold = _current_hold(archive)
-    until = None if hold is None else dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))
-    return {**asdict(archive), "state": None if hold is None else hold.reason, "until": until}
+    backoff = _current_backoff(archive)
+    until = None if backoff is None else dates.to_iso(dates.from_epoch(str(math.ceil(backoff.until))))
+    return {**asdict(archive), "state": None if backoff is None else backoff.reason, "until": until}
 
 
 def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
@@ -162,7 +161,7 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
     yield "asked", "yes" if archive.enabled else "only if it is named", ""
     if state := _state(archive):
         yield "state", state, ""
-    addresses = {
+    urls = {
         "timemap": archive.timemap,
         "timegate": archive.timegate,
         "cdx": archive.cdx,
@@ -171,11 +170,11 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
         "folder": archive.folder,
         "mementomap": archive.mementomap,
     }
-    for name, address in addresses.items():
-        if address is not None:
-            yield name, address, ""
-    for place in archive.filters:
-        yield "filter", place, ""
+    for name, url in urls.items():
+        if url is not None:
+            yield name, url, ""
+    for location in archive.filters:
+        yield "filter", location, ""
     yield "keeps", "every version" if archive.deep else "the last version", ""
     yield "as captured", ", ".join(archive.canonical) or "nothing", ""
     yield "changed", ", ".join(archive.migrated) or "nothing", ""
@@ -232,11 +231,11 @@ def test(
     parse_argument(uri, uris.key, "--uri")  # rejects an invalid URL before any request
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
         raise UsageError("expected ids, or --only, found both")
-    chosen = read_registry(archives).only(ids or only)
-    silent = asyncio.run(_probe_archives(chosen, uri, patience, contact, json))
-    if silent:
-        say(f"{silent} of {len(chosen)} archives did not answer", level="warning")
-    ctx.exit(ArchiveError.exit_code if silent else 0)
+    selected = read_registry(archives).only(ids or only)
+    failed_count = asyncio.run(_probe_archives(selected, uri, patience, contact, json))
+    if failed_count:
+        say(f"{failed_count} of {len(selected)} archives did not answer", level="warning")
+    ctx.exit(ArchiveError.exit_code if failed_count else 0)
 
 
 async def _probe_archives(
@@ -244,24 +243,24 @@ async def _probe_archives(
 ) -> int:
     """Print the result of each archive; return how many did not respond.
 
-    Results are buffered until one archive has been reached.
+    Results are buffered until one archive has been reached: without a network, one message replaces them all.
 
     Raises:
         OfflineError: No archive can be reached.
     """
-    silent = 0
-    network = Connectivity()
-    held: list[ProbeResult] = []
-    async with open_http_client(contact, patience, network=network) as courier:
-        async for probe in probe_archives(archives, courier, uri, SystemClock(), patience):
-            silent += not probe.has_answered
-            held.append(probe)
-            if json or probe.has_answered or not network.is_undecided:
-                _print_probes(held, json)
-    if silent == len(archives) and (error := network.offline_error()) is not None:
+    failed_count = 0
+    connectivity = Connectivity()
+    buffered: list[ProbeResult] = []
+    async with open_http_client(contact, patience, connectivity=connectivity) as http_client:
+        async for probe in probe_archives(archives, http_client, uri, SystemClock(), patience):
+            failed_count += not probe.has_answered
+            buffered.append(probe)
+            if json or probe.has_answered or not connectivity.is_undecided:
+                _print_probes(buffered, json)
+    if failed_count == len(archives) and (error := connectivity.offline_error()) is not None:
         raise error
-    _print_probes(held, json)
-    return silent
+    _print_probes(buffered, json)
+    return failed_count
 
 
 def _print_probes(probes: list[ProbeResult], json: bool) -> None:

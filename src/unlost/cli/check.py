@@ -80,16 +80,16 @@ async def open_archive_access(
 ) -> AsyncIterator[ArchiveAccess]:
     """Yield the clients that query archives, and close them afterwards. `options`: the command's options by name."""
     registry = Registry(tuple(archives.values()))
-    network = track_connectivity(archives.values())
+    connectivity = track_connectivity(archives.values())
     async with open_http_client(
-        options["contact"], LIMIT_WAIT_SECONDS, proxies=options["proxy"], network=network
-    ) as courier:
-        known = HoldingsStore(registry, courier, _map_cache_folder(), clock, warn=partial(say, level="note"))
-        await known.load()
-        router = ArchiveRouter(registry, known, LearnedStats(registry), exploring=0.0)
-        repositories = {name: create_client(each, courier) for name, each in archives.items()}
-        listing = {name: each for name, each in repositories.items() if _has_listing(archives[name])}
-        yield ArchiveAccess(archives, listing, UpstreamClient(courier, clock), router, repositories)
+        options["contact"], LIMIT_WAIT_SECONDS, use_proxies=options["proxy"], connectivity=connectivity
+    ) as http_client:
+        holdings = HoldingsStore(registry, http_client, _map_cache_folder(), clock, warn=partial(say, level="note"))
+        await holdings.load()
+        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploration_share=0.0)
+        clients = {name: create_client(each, http_client) for name, each in archives.items()}
+        listing_clients = {name: each for name, each in clients.items() if _has_listing(archives[name])}
+        yield ArchiveAccess(archives, listing_clients, UpstreamClient(http_client, clock), router, clients)
 
 
 def _has_listing(archive: "Archive") -> bool:
@@ -103,12 +103,12 @@ def _map_cache_folder() -> Path:
 _BATCH_LINES = 500  # lines per write
 
 
-def print_report(figures: CheckStats) -> None:
+def print_report(stats: CheckStats) -> None:
     """Print the report: a headline, the counts per state, the tables, and the advice."""
-    lines = [check_headline(figures.score), *check_remarks(figures), ""]
-    states = [state for state in STATE_ORDER if figures.states[state]]
-    lines += [f"{figures.states[state]:>7,}  {state.value}: {STATE_TEXTS[state]}" for state in states]
-    for table in figures.tables:
+    lines = [check_headline(stats.score), *check_remarks(stats), ""]
+    states = [state for state in STATE_ORDER if stats.states[state]]
+    lines += [f"{stats.states[state]:>7,}  {state.value}: {STATE_TEXTS[state]}" for state in states]
+    for table in stats.tables:
         if table.name == "web":
             continue
         heads = [table.title, "would come back", *(state.value for state in states)]
@@ -117,7 +117,7 @@ def print_report(figures: CheckStats) -> None:
             for row in table.rows
         ]
         lines += ["", *format_columns(heads, rows)]
-    if figures.archives:
+    if stats.archives:
         heads = ["archive", "resources", "only here", "copies", "stale", "days in the middle"]
         rows = [
             (
@@ -128,25 +128,25 @@ def print_report(figures: CheckStats) -> None:
                 format_share(use.stale.share),
                 "n/a" if use.stale.median is None else f"{use.stale.median:.0f}",
             )
-            for use in figures.archives
+            for use in stats.archives
         ]
         lines += ["", *format_columns(heads, rows)]
-    if figures.advice:
+    if stats.advice:
         lines += ["", "what would help most:"]
-        lines += [f"- {describe_advice(each)}" for each in figures.advice]
+        lines += [f"- {describe_advice(each)}" for each in stats.advice]
     write_lines([line + "\n" for line in lines])
 
 
-def print_json(what: str, checked: CheckResult, standings: Iterable[ResourceAvailability]) -> None:
+def print_json(target: str, result: CheckResult, availabilities: Iterable[ResourceAvailability]) -> None:
     """Print a JSON object per resource, then the summary."""
-    waiting: list[str] = []
-    for standing in standings:
-        waiting.append(dumps(availability_to_json(standing)) + "\n")
-        if len(waiting) >= _BATCH_LINES:
-            write_lines(waiting)
-            waiting.clear()
-    summary = check_to_json(what, checked.now, checked.stats, checked.listings, checked.incomplete)
-    write_lines([*waiting, dumps(summary) + "\n"])
+    lines: list[str] = []
+    for availability in availabilities:
+        lines.append(dumps(availability_to_json(availability)) + "\n")
+        if len(lines) >= _BATCH_LINES:
+            write_lines(lines)
+            lines.clear()
+    summary = check_to_json(target, result.now, result.stats, result.listings, result.incomplete)
+    write_lines([*lines, dumps(summary) + "\n"])
 
 
 class CheckRun:
@@ -184,12 +184,12 @@ class CheckRun:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """Yield the folder that holds the state of this check, by its target and options, so that it can be resumed."""
+        """Yield the folder with the state of this check. Its name depends on target and options, for resuming."""
         names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "judge", "only")
-        plan = dumps([self._target, [str(self._options[name]) for name in names], str(self._options["archives"])])
+        identity = dumps([self._target, [str(self._options[name]) for name in names], str(self._options["archives"])])
         host = (urlsplit(self._target).hostname or Path(self._target).name)[:60]
-        safe = "".join(char if char.isalnum() or char in "-." else "_" for char in host)
-        folder = config.state_folder() / "checks" / f"{safe}-{hashlib.sha256(plan.encode()).hexdigest()[:12]}"
+        safe_host = "".join(char if char.isalnum() or char in "-." else "_" for char in host)
+        folder = config.state_folder() / "checks" / f"{safe_host}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
         if self._options["anew"]:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -201,8 +201,8 @@ class CheckRun:
             site = self._site(folder / f"crawl-{visit.id}", bar)
             depth = check_depth(self._options)
             try:
-                async with open_archive_access(archives, self._options, self._clock) as means:
-                    checked = await check_site(history, visit, site, means, depth, _CheckProgress(bar))
+                async with open_archive_access(archives, self._options, self._clock) as access:
+                    checked = await check_site(history, visit, site, access, depth, _CheckProgress(bar))
             except (InputError, OfflineError) as error:
                 offline = await self._offline_error(error, site, archives)
                 if visit.stage is VisitStage.BEGUN and offline is not None:
@@ -225,38 +225,38 @@ class CheckRun:
         return await probe_network(archives.values(), use_proxies=self._options["proxy"])
 
     def _site(self, folder: Path, bar: ProgressBar) -> SiteSource:
-        given = self._options
-        if given["warc"] is not None:
-            found, self._problems = read_copied_resources(given["warc"])
-            return CopiedSite(list(found))
-        visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"], crawl_progress(bar))
-        if given["urls"] is not None:
-            urls = read_url_list(given["urls"], self._problems)
+        options = self._options
+        if options["warc"] is not None:
+            resources, self._problems = read_copied_resources(options["warc"])
+            return CopiedSite(list(resources))
+        crawl_options = SiteCrawlOptions(folder, self._clock, options["contact"], options["proxy"], crawl_progress(bar))
+        if options["urls"] is not None:
+            urls = read_url_list(options["urls"], self._problems)
             say_problems(self._problems, level="warning")
             if not urls:
-                raise InputError(f"{given['urls']}: no address is in it")
-            plan = CrawlConfig((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
-            return CrawledSite(plan, visiting)
-        plan, prefixes = crawl_plan(self._target, given), [containing_folder(self._target)]
-        return CrawledSite(plan, visiting, prefixes, must_answer=True, is_sitemap=given["sitemap"])
+                raise InputError(f"{options['urls']}: no address is in it")
+            plan = CrawlConfig((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=options["delay"])
+            return CrawledSite(plan, crawl_options)
+        plan, prefixes = crawl_plan(self._target, options), [containing_folder(self._target)]
+        return CrawledSite(plan, crawl_options, prefixes, must_answer=True, is_sitemap=options["sitemap"])
 
     def _print_result(self, checked: CheckResult) -> None:
-        given = self._options
-        if given["save"] is not None:
-            self._save(given["save"], checked)
-        if given["html"] is not None:
+        options = self._options
+        if options["save"] is not None:
+            self._save(options["save"], checked)
+        if options["html"] is not None:
             standings = checked.current.availabilities(checked.archives)
             page = render_check_page(self._target, checked.now, checked.stats, standings, checked.incomplete)
-            with atomic_file(given["html"]) as output:
+            with atomic_file(options["html"]) as output:
                 output.write(page.encode())
-        if given["json"]:
+        if options["json"]:
             print_json(self._target, checked, checked.current.availabilities(checked.archives))
         else:
             print_report(checked.stats)
         say_unanswered(checked)
         if checked.incomplete:
             say("the same command goes on", level="info")
-        elif not given["json"]:
+        elif not options["json"]:
             self._say_next(checked)
 
     def _say_next(self, checked: CheckResult) -> None:
@@ -272,10 +272,10 @@ class CheckRun:
         """Write the URLs that no archive has. They are written only to this file, and sent to no service."""
         count = 0
         with atomic_file(file) as output:
-            for standing in checked.current.availabilities(checked.archives):
-                if standing.state is AvailabilityState.VULNERABLE:
+            for availability in checked.current.availabilities(checked.archives):
+                if availability.state is AvailabilityState.VULNERABLE:
                     count += 1
-                    output.write(standing.live.uri.encode("utf-8", "surrogateescape") + b"\n")
+                    output.write(availability.live.uri.encode("utf-8", "surrogateescape") + b"\n")
         say(f"{count:,} addresses that no archive has are in {file}", level="info")
 
 
@@ -294,7 +294,7 @@ class _CheckProgress:
 
 
 def check_depth(options: Mapping[str, Any]) -> CheckOptions:
-    """Return how many queries archives get, by the command's options."""
+    """Return how many queries archives get, from the command's options."""
     sample = None if options["all"] else options["sample"]
     return CheckOptions(sample, options["thorough"], options.get("beside", 0), options.get("judge", 0))
 
@@ -308,16 +308,16 @@ def crawl_plan(url: str, options: Mapping[str, Any], known: tuple[str, ...] = ()
         known: URLs that are visited even if no page links to them.
     """
     has_folder = urlsplit(containing_folder(url)).path != "/"
-    reach = ScopeType.DOMAIN if options["subdomains"] else ScopeType.PREFIX if has_folder else ScopeType.HOST
-    is_sitemap = bool(options.get("sitemap"))
+    scope = ScopeType.DOMAIN if options["subdomains"] else ScopeType.PREFIX if has_folder else ScopeType.HOST
+    sitemap_only = bool(options.get("sitemap"))
     return CrawlConfig(
         (url,),
-        reach,
+        scope,
         extra=known,
         resources=options["limit"],
         delay=options["delay"],
-        links=not is_sitemap,
-        parts=not is_sitemap,
+        links=not sitemap_only,
+        parts=not sitemap_only,
     )
 
 
@@ -362,12 +362,12 @@ DEPTH_OPTIONS = (
 def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]]) -> Callable[..., Callable[..., None]]:
     """Return a decorator that adds options to a command, in this order."""
 
-    def given(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return given
+    return decorate
 
 
 @click.command(name="check")
@@ -405,21 +405,21 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
 @click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there.")
 @click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
 @click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
     """Say what would come back if a site were lost now.
 
     The site is visited politely, and archives are asked for what it has. Each resource is replicated, vulnerable,
     endangered or unrecoverable; docs/check.md explains that, and the numbers. The exit code is 4 if archives did not
     answer: the same command goes on.
     """
-    named = [name for name in ("url", "warc", "urls") if given[name] is not None]
-    if len(named) != 1:
+    targets = [name for name in ("url", "warc", "urls") if options[name] is not None]
+    if len(targets) != 1:
         raise UsageError("expected one of URL, --warc and --urls: what is to be checked")
-    if given["sitemap"] and given["url"] is None:
+    if options["sitemap"] and options["url"] is None:
         raise UsageError("--sitemap is about the site at URL: leave it out with --warc and --urls")
     for name in ("save", "html"):
-        check_output_file(given[name])
-    is_whole, share = CheckRun(given).run()
-    if given["least"] is not None and share is not None and share * 100 < given["least"]:
+        check_output_file(options[name])
+    is_whole, share = CheckRun(options).run()
+    if options["least"] is not None and share is not None and share * 100 < options["least"]:
         ctx.exit(1)
     ctx.exit(0 if is_whole else ArchiveError.exit_code)

@@ -69,7 +69,7 @@ def compare_paths(
 
 
 def resolve_bases(
-    paths: tuple[Path, Path], own: tuple[str | None, str | None], both: str | None
+    paths: tuple[Path, Path], own_bases: tuple[str | None, str | None], shared: str | None
 ) -> tuple[str | None, str | None]:
     """Return the base URL of each site: its own, else `both` if the site is a folder that needs one.
 
@@ -77,12 +77,12 @@ def resolve_bases(
         UsageError: `both` is given and neither site needs it.
         InputError: A path is not a site.
     """
-    if both is None:
-        return own
-    of_folders = [both if needs_base(path) else None for path in paths]
-    if of_folders == [None, None]:
+    if shared is None:
+        return own_bases
+    folder_bases = [shared if needs_base(path) else None for path in paths]
+    if folder_bases == [None, None]:
         raise UsageError("--base is for folders of files, and neither is one: leave it out")
-    return own[0] or of_folders[0], own[1] or of_folders[1]
+    return own_bases[0] or folder_bases[0], own_bases[1] or folder_bases[1]
 
 
 def needs_base(path: Path) -> bool:
@@ -96,14 +96,14 @@ def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ign
     stop = Event()
     total = sum(readable_bytes(path) for path in paths) if is_progress_visible() else None
     with progress("reading", total) as bar, ThreadPoolExecutor(2, "read") as pool:
-        told = _read_progress(bar, stop)
+        progress_of = _read_progress(bar, stop)
         try:
-            waiting = [
-                pool.submit(open_site, path, base=bases[number], ignore_case=ignore_case, on_read=told(number))
+            futures = [
+                pool.submit(open_site, path, base=bases[number], ignore_case=ignore_case, on_read=progress_of(number))
                 for number, path in enumerate(paths)
             ]
             # Errors of the original are reported first, whichever site is read faster.
-            first, second = (each.result() for each in waiting)
+            first, second = (each.result() for each in futures)
         except BaseException:
             stop.set()  # the other site need not be read to its end
             raise
@@ -114,16 +114,16 @@ def _read_progress(bar: ProgressBar, stop: Event) -> Callable[[int], Callable[[i
     """Return a function that creates a progress callback for each site; the bar shows the sum of both."""
     done = [0, 0]
 
-    def of(number: int) -> Callable[[int], None]:
-        def read(count: int) -> None:
+    def for_site(number: int) -> Callable[[int], None]:
+        def on_read(count: int) -> None:
             if stop.is_set():
                 raise InputError("not read to its end: it is not needed any more")
             done[number] = count
             bar.update_bytes(sum(done))
 
-        return read
+        return on_read
 
-    return of
+    return for_site
 
 
 def _check_resources(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
@@ -144,34 +144,34 @@ def _check_resources(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
         say(f"the two have no URL in common, such as {first} and {second}: {hint}", level="warning")
 
 
-def say_next_step(both: ComparisonRun) -> None:
+def say_next_step(run: ComparisonRun) -> None:
     """Print the command that lists missing resources."""
-    if both.comparison.counts.missing and both.comparison.counts.back:
-        say_next(f"{command_line('compare', *both.names, '--list', 'missing')} names what is missing")
+    if run.comparison.counts.missing and run.comparison.counts.back:
+        say_next(f"{command_line('compare', *run.names, '--list', 'missing')} names what is missing")
 
 
-def say_unread(both: ComparisonRun) -> int:
+def say_unread(run: ComparisonRun) -> int:
     """Print what could not be read and which texts could not be compared; return the number of unreadable items."""
     total = 0
-    for name, site in zip(both.names, both.sites, strict=True):
+    for name, site in zip(run.names, run.sites, strict=True):
         total += site.problems.total
         say_problems(site.problems, name, "warning")
-    for reason, (count, first) in both.comparison.unread.items():
+    for reason, (count, first) in run.comparison.unread.items():
         why = UNREAD_REASONS.get(reason, reason)
         texts = "text was" if count == 1 else "texts were"
         say(f"{count:,} {texts} not compared: {why}; first: {first[:200]}", level="warning", kind=reason, count=count)
         total += count if reason == "unreadable" else 0
-    if both.comparison.partial:
-        count = both.comparison.partial
+    if run.comparison.partial:
+        count = run.comparison.partial
         texts = "text is" if count == 1 else "texts are"
         say(f"{count:,} {texts} so long that only the beginning was compared", level="warning", count=count)
     return total
 
 
-def write_page(file: Path, both: ComparisonRun, weighed: SiteDifference | None) -> None:
+def write_page(file: Path, run: ComparisonRun, weighted: SiteDifference | None) -> None:
     """Write the HTML page atomically."""
-    damage = [(name, site.problems.total) for name, site in zip(both.names, both.sites, strict=True)]
-    page = render_comparison_page(both.comparison, *both.names, weighed, [each for each in damage if each[1]])
+    damage = [(name, site.problems.total) for name, site in zip(run.names, run.sites, strict=True)]
+    page = render_comparison_page(run.comparison, *run.names, weighted, [each for each in damage if each[1]])
     with atomic_file(file) as output:
         output.write(page.encode())
 
@@ -179,11 +179,11 @@ def write_page(file: Path, both: ComparisonRun, weighed: SiteDifference | None) 
 _BATCH_LINES = 1_000  # lines per write
 
 
-def print_report(comparison: Comparison, weighed: SiteDifference | None) -> None:
+def print_report(comparison: Comparison, weighted: SiteDifference | None) -> None:
     """Print the report: a headline, the difference, the levels, and the tables."""
     lines = [comparison_headline(comparison.counts), *comparison_remarks(comparison), ""]
     rows = [("difference", *_vector(comparison.difference))]
-    rows += [("with penalties", *_vector(weighed))] if weighed is not None else []
+    rows += [("with penalties", *_vector(weighted))] if weighted is not None else []
     lines += format_columns(("", "changed", "missing", "added", "sum"), rows)
     lines += ["", "lower is better:"]
     lines += [f"{level.name}  {level.success:.3f}  {LEVEL_TEXTS[level.name]}" for level in comparison.levels]
@@ -211,51 +211,56 @@ def _cells(row: BreakdownRow, *, has_formats: bool) -> tuple[str, ...]:
 
 def print_list(comparison: Comparison, listed: Sequence[str]) -> None:
     """Print a TSV line for each resource with one of these outcomes: outcome, text similarity, media type, URL."""
-    wanted = set(ComparisonOutcome) if "all" in listed else {ComparisonOutcome(word) for word in listed}
-    out: list[str] = []
+    outcomes = set(ComparisonOutcome) if "all" in listed else {ComparisonOutcome(word) for word in listed}
+    lines: list[str] = []
     for each in comparison.resources():
-        if each.outcome in wanted:
-            out.append(
+        if each.outcome in outcomes:
+            lines.append(
                 "\t".join(
-                    (each.outcome.value, _likeness(each), escape_unprintable(each.mime), escape_unprintable(each.uri))
+                    (
+                        each.outcome.value,
+                        _format_similarity(each),
+                        escape_unprintable(each.mime),
+                        escape_unprintable(each.uri),
+                    )
                 )
                 + "\n"
             )
-        if len(out) >= _BATCH_LINES:
-            write_lines(out)
-            out.clear()
-    write_lines(out)
+        if len(lines) >= _BATCH_LINES:
+            write_lines(lines)
+            lines.clear()
+    write_lines(lines)
 
 
-def _likeness(each: ComparedResource) -> str:
+def _format_similarity(each: ComparedResource) -> str:
     if each.similarity is None:
         return "-"
     return f"{each.similarity.share:.3f}" if each.similarity.share is not None else str(each.similarity.reason)
 
 
-def print_json(both: "ComparisonRun", weighed: SiteDifference | None) -> None:
+def print_json(run: "ComparisonRun", weighted: SiteDifference | None) -> None:
     """Print a JSON object per resource, then the summary."""
-    out: list[str] = []
-    for each in both.comparison.resources():
-        out.append(dumps({"event": "resource", **_resource(each)}) + "\n")
-        if len(out) >= _BATCH_LINES:
-            write_lines(out)
-            out.clear()
-    write_lines([*out, dumps({"event": "summary", **_summary(both, weighed)}) + "\n"])
+    lines: list[str] = []
+    for each in run.comparison.resources():
+        lines.append(dumps({"event": "resource", **_resource(each)}) + "\n")
+        if len(lines) >= _BATCH_LINES:
+            write_lines(lines)
+            lines.clear()
+    write_lines([*lines, dumps({"event": "summary", **_summary(run, weighted)}) + "\n"])
 
 
 def _resource(each: ComparedResource) -> dict[str, object]:
-    likeness = each.similarity
+    similarity = each.similarity
     return {
         "outcome": each.outcome.value,
         "uri": each.uri,
         "name": each.name,
         "mime": each.resource.mime,
         "textual": each.textual,
-        "similarity": likeness.share if likeness else None,
+        "similarity": similarity.share if similarity else None,
         "similar": each.similar,
-        "reason": likeness.reason if likeness else None,
-        "partial": likeness.partial if likeness else False,
+        "reason": similarity.reason if similarity else None,
+        "partial": similarity.partial if similarity else False,
         "migrated": each.migrated,
         "held": each.held,
         "original": _version(each.original),
@@ -276,11 +281,11 @@ def _version(resource: SiteResource | None) -> dict[str, object] | None:
     }
 
 
-def _summary(both: "ComparisonRun", weighed: SiteDifference | None) -> dict[str, object]:
-    comparison, counts = both.comparison, both.comparison.counts
+def _summary(run: "ComparisonRun", weighted: SiteDifference | None) -> dict[str, object]:
+    comparison, counts = run.comparison, run.comparison.counts
     return {
-        "original": both.names[0],
-        "recovered": both.names[1],
+        "original": run.names[0],
+        "recovered": run.names[1],
         "resources": {
             "original": counts.original,
             "recovered": counts.recovered,
@@ -292,7 +297,7 @@ def _summary(both: "ComparisonRun", weighed: SiteDifference | None) -> dict[str,
             "migrated": comparison.migrated,
         },
         "difference": _difference(comparison.difference),
-        "weighed": _difference(weighed) if weighed is not None else None,
+        "weighed": _difference(weighted) if weighted is not None else None,
         "levels": {level.name: level.success for level in comparison.levels},
         "similar_at": comparison.similar_at,
         "changed_texts": comparison.changed_texts,
@@ -304,8 +309,8 @@ def _summary(both: "ComparisonRun", weighed: SiteDifference | None) -> dict[str,
         "breakdowns": {table.name: list(_rows(table.rows)) for table in breakdowns(comparison)},
         "unread": {reason: count for reason, (count, _) in comparison.unread.items()},
         "partial": comparison.partial,
-        "left_out": _by_site([site.skipped for site in both.sites]),
-        "problems": _by_site([site.problems.counts for site in both.sites]),
+        "left_out": _by_site([site.skipped for site in run.sites]),
+        "problems": _by_site([site.problems.counts for site in run.sites]),
     }
 
 
@@ -394,22 +399,22 @@ def command(
     _check_paths(original, recovered, html)
     paths = (original, recovered)
     bases = resolve_bases(paths, (original_base, recovered_base), base)
-    both = compare_paths(paths, bases, similar / 100, ignore_case=ignore_case)
-    weighed = both.comparison.weigh(rules) if rules is not None else None
+    run = compare_paths(paths, bases, similar / 100, ignore_case=ignore_case)
+    weighted = run.comparison.weigh(rules) if rules is not None else None
     if html is not None:
-        write_page(html, both, weighed)
+        write_page(html, run, weighted)
     if json:
-        print_json(both, weighed)
+        print_json(run, weighted)
     elif list:
-        print_list(both.comparison, list)
+        print_list(run.comparison, list)
     else:
-        print_report(both.comparison, weighed)
-    is_damaged = bool(say_unread(both))
+        print_report(run.comparison, weighted)
+    is_damaged = bool(say_unread(run))
     if not json and not list:
-        say_next_step(both)
+        say_next_step(run)
     if is_damaged:
         ctx.exit(EXIT_SKIPPED_INPUT)
-    ctx.exit(0 if both.comparison.counts.back else NOTHING_IN_COMMON)
+    ctx.exit(0 if run.comparison.counts.back else NOTHING_IN_COMMON)
 
 
 def _penalty_rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":
@@ -440,13 +445,13 @@ def _is_part_of(page: Path, site: Path) -> bool:
 
     A new page at the top level of a recovery folder is allowed, unless its name begins with that of the state file.
     """
-    place, top = page.resolve(), site.resolve()
-    if place == top or (page.exists() and page.samefile(site)):
+    page_path, site_path = page.resolve(), site.resolve()
+    if page_path == site_path or (page.exists() and page.samefile(site)):
         return True
-    if top not in place.parents:
+    if site_path not in page_path.parents:
         return False
     return (
-        place.parent != top
-        or place.name.startswith(STATE_FILE_NAME)
+        page_path.parent != site_path
+        or page_path.name.startswith(STATE_FILE_NAME)
         or detect_site_kind(site)[0] is not SiteKind.RECOVERY
     )

@@ -15,7 +15,7 @@ def command(ctx: click.Context, shell: str) -> None:
     It goes into a file, once: `~/.local/share/bash-completion/completions/unlost` for bash, `_unlost` in a folder of
     `$fpath` for zsh, `~/.config/fish/completions/unlost.fish` for fish.
     """
-    made = get_completion_class(shell)
-    if made is not None:
+    completion_class = get_completion_class(shell)
+    if completion_class is not None:
         root = ctx.find_root()
-        click.echo(made(root.command, {}, "unlost", "_UNLOST_COMPLETE").source())
+        click.echo(completion_class(root.command, {}, "unlost", "_UNLOST_COMPLETE").source())

@@ -14,7 +14,9 @@ __all__ = ["COMMON", "cache_folder", "check", "load", "path", "state_folder"]
 _MAX_BYTES = 1 << 20
 
 COMMON = ("archives", "only", "contact", "jobs", "database", "token")
-"""Options shared by several commands, which the table `common` sets for all of them."""
+"""Options shared by several commands, which the table `common` sets for all of them.
+
+They cannot be top-level keys, since `archives` and `jobs` are also commands, whose tables have these names."""
 
 _EXPECTED = {
     "switch": "true or false",

@@ -54,23 +54,23 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
 
     waits = sys.stdin.isatty() if wait is None else wait
     program = None if pywb is None else pywb.absolute()
-    tell = _print_nothing if json else _print_line
+    on_message = _print_nothing if json else _print_line
     with (
         interrupt_once(),
         listen("127.0.0.1", port) as listening,
         demo_folder(keep) as folder,
-        run_story(folder, program, tell) as story,
+        run_story(folder, program, on_message) as story,
     ):
         write_pages(story)
-        with DemoServer(listening, story.page) as showing:
-            pages = showing.count_reachable(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
+        with DemoServer(listening, story.page) as page_server:
+            pages = page_server.count_reachable(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
             with wait_until_interrupted(waits=waits):
                 if json:
-                    _print_json(story, pages, showing.url if waits else None, keep)
+                    _print_json(story, pages, page_server.url if waits else None, keep)
                 else:
-                    _print_end(pages, showing.url, keep, waits=waits)
+                    _print_end(pages, page_server.url, keep, waits=waits)
     if waits:
-        tell("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
+        on_message("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
 
 
 def _print_line(line: str) -> None:
@@ -81,23 +81,23 @@ def _print_nothing(_: str) -> None:
     """Ignore the message."""
 
 
-def _print_json(story: "DemoStory", pages: int, address: str | None, keep: Path | None) -> None:
+def _print_json(story: "DemoStory", pages: int, url: str | None, keep: Path | None) -> None:
     from json import dumps  # noqa: PLC0415  start-up
 
     from unlost.demo.page import story_json  # noqa: PLC0415
 
-    where = {"served_pages": pages, "page": address, "folder": None if keep is None else str(keep)}
-    click.echo(dumps({**story_json(story), **where}))
+    result = {"served_pages": pages, "page": url, "folder": None if keep is None else str(keep)}
+    click.echo(dumps({**story_json(story), **result}))
 
 
-def _print_end(pages: int, address: str, keep: Path | None, *, waits: bool) -> None:
+def _print_end(pages: int, url: str, keep: Path | None, *, waits: bool) -> None:
     from unlost.demo.story import RECOVER_COMMAND  # noqa: PLC0415  start-up
 
     _print_line(f"Served: {pages} pages of the recovered site answer on this machine")
     if keep is not None:
         _print_line(f"  kept: {keep / 'page' / 'index.html'}")
     if waits:
-        _print_line(f"See it all, original and recovered side by side: {address}")
+        _print_line(f"See it all, original and recovered side by side: {url}")
         _print_line("  Ctrl-C ends")
     _print_line("Your own site, where there is a network:")
     _print_line(f"  {RECOVER_COMMAND}")

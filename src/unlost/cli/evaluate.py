@@ -109,17 +109,17 @@ def command(
     """
     cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
-    grows = slices is not None or by is not None
+    measures_growth = slices is not None or by is not None
     archives = _archives(index, archive)
-    if cluster is not None and grows:
+    if cluster is not None and measures_growth:
         raise UsageError("--slices and --by: how long one machine takes is part of growth: leave --engine spark out")
     if slices is not None and by is not None:
         raise UsageError("--slices and --by: one cuts into equal parts, the other by years: give one of them")
-    if not queries and not grows:
+    if not queries and not measures_growth:
         raise UsageError("nothing to ask: give --queries, or --slices or --by for growth alone")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"{output}: a report is a folder, and this is a file: give another name")
-    tried = list_configurations(
+    configurations = list_configurations(
         _weights(weights),
         _bits(bits),
         _budgets(budgets),
@@ -129,35 +129,42 @@ def command(
     )
     kind = next((kind for kind in QUERY_KINDS if kind == query_input), None)
     options = QueryLogOptions(kind=kind, column=query_column, host=query_host)
-    found: list[ArchiveEvaluation] = []
+    evaluations: list[ArchiveEvaluation] = []
     if queries:
-        with _makers(cluster, parquet) as makers:
-            found = evaluate_archives(
-                archives, queries, tried, query_options=options, training_queries=learn, truth=truth, builders=makers
+        with _index_builders(cluster, parquet) as builders:
+            evaluations = evaluate_archives(
+                archives,
+                queries,
+                configurations,
+                query_options=options,
+                training_queries=learn,
+                truth=truth,
+                builders=builders,
             )
     growth = None
-    if grows:
+    if measures_growth:
         if len(archives) > 1:
             raise UsageError("growth is that of one archive: give --index, not several archives")
         (files,) = archives.values()
-        growth = measure_growth(files, tried, parts=slices)
+        growth = measure_growth(files, configurations, parts=slices)
     if output is not None:
-        write_evaluation_report(output, found, growth)
-    _print(found, growth, as_json=json, as_table=not csv)
-    ctx.exit(_say_problems(found, growth))
+        write_evaluation_report(output, evaluations, growth)
+    _print(evaluations, growth, as_json=json, as_table=not csv)
+    ctx.exit(_say_problems(evaluations, growth))
 
 
 @contextmanager
-def _makers(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> Iterator[IndexBuilders]:
+def _index_builders(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> Iterator[IndexBuilders]:
     """Yield the functions that build profiles and maps, on this machine or on a cluster."""
     if cluster is None:
         yield LOCAL_BUILDERS
         return
     from unlost.research.spark import maps, profiles  # noqa: PLC0415  start-up
 
-    with cluster.engine() as there:
+    with cluster.engine() as spark_engine:
         yield IndexBuilders(
-            partial(maps.build_map, there, columns=columns), partial(profiles.build_profiles, there, columns=columns)
+            partial(maps.build_map, spark_engine, columns=columns),
+            partial(profiles.build_profiles, spark_engine, columns=columns),
         )
 
 
@@ -167,13 +174,13 @@ def _archives(index: Sequence[str], archive: Sequence[str]) -> dict[str, list[st
         raise UsageError("give what is held: --index for one archive, or --archive NAME=FILE for each of several")
     if index:
         return {"": list(index)}
-    found: dict[str, list[str]] = {}
-    for one in archive:
-        name, sign, file = one.partition("=")
+    archives: dict[str, list[str]] = {}
+    for text in archive:
+        name, sign, file = text.partition("=")
         if not (name and sign and file):
-            raise UsageError(f"{one[:60]}: expected NAME=FILE")
-        found.setdefault(name, []).append(file)
-    return found
+            raise UsageError(f"{text[:60]}: expected NAME=FILE")
+        archives.setdefault(name, []).append(file)
+    return archives
 
 
 def _policies(text: str | None) -> list[str]:
@@ -196,11 +203,11 @@ def _weights(text: str | None) -> list[tuple[float, float]]:
 
 
 def _bits(text: str | None) -> list[int]:
-    found = [one.strip() for one in text.split(",")] if text else []
-    for one in found:
+    values = [one.strip() for one in text.split(",")] if text else []
+    for one in values:
         if not (one.isascii() and one.isdigit() and 1 <= int(one) <= MAX_FILTER_BITS):
             raise UsageError(f"{one[:40]}: expected bits a key from 1 to {MAX_FILTER_BITS}")
-    return [int(one) for one in found]
+    return [int(one) for one in values]
 
 
 def _budgets(text: str | None) -> list[MapBudget]:
@@ -208,46 +215,56 @@ def _budgets(text: str | None) -> list[MapBudget]:
 
 
 def _probabilities(text: str | None) -> list[float]:
-    found = [one.strip() for one in text.split(",")] if text else []
-    for one in found:
+    values = [one.strip() for one in text.split(",")] if text else []
+    for one in values:
         if not _PROBABILITY.fullmatch(one) or not 0 < float(one) <= 1:
             raise UsageError(f"{one[:40]}: expected a probability above 0, at most 1, such as 0.05")
-    return [float(one) for one in found]
+    return [float(one) for one in values]
 
 
-def _print(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None, *, as_json: bool, as_table: bool) -> None:
+def _print(
+    evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None, *, as_json: bool, as_table: bool
+) -> None:
     if as_json:
-        rows = result_rows(found)
-        if len(found) > 1:
-            rows += [{"upstream": each.to_row()} for each in upstream_loads(found)]
+        rows = result_rows(evaluations)
+        if len(evaluations) > 1:
+            rows += [{"upstream": each.to_row()} for each in upstream_loads(evaluations)]
         if growth is not None:
             rows += [{"growth": each.to_row()} for each in growth.points]
         for row in rows:
             click.echo(dumps(row))
         return
     if not as_table:
-        rows = result_rows(found) if found else [each.to_row() for each in growth.points] if growth is not None else []
+        rows = (
+            result_rows(evaluations)
+            if evaluations
+            else [each.to_row() for each in growth.points]
+            if growth is not None
+            else []
+        )
         click.echo(rows_to_csv(rows), nl=False)
         return
     lines = []
-    for each in found:
+    for each in evaluations:
         lines += [*(["", each.archive] if each.archive else [])]
         lines += format_columns(RESULT_COLUMNS, [result_cells(one) for one in each.results])
-    tables = [upstream_table(found)] if len(found) > 1 else []
+    tables = [upstream_table(evaluations)] if len(evaluations) > 1 else []
     lines += format_tables([*tables, *([growth_table(growth)] if growth is not None else [])])
     click.echo("\n".join(lines).lstrip("\n"))
 
 
-def _say_problems(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> int:
+def _say_problems(evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> int:
     """Print false negatives and unreadable input, and return the exit code."""
-    problems = [each.index_report.problems for each in found] + [each.query_report.problems for each in found[:1]]
+    problems = [each.index_report.problems for each in evaluations] + [
+        each.query_report.problems for each in evaluations[:1]
+    ]
     if growth is not None:
         problems.append(growth.problems)
-    for each in found:
+    for each in evaluations:
         for name, key in each.false_negatives:
             say(f"{name}: denied {key}, which is held: recall is not 1")
     for each_problems in problems:
         say_problems(each_problems)
-    if any(each.false_negatives for each in found):
+    if any(each.false_negatives for each in evaluations):
         return _EXIT_FAILED_CHECK
     return EXIT_SKIPPED_INPUT if any(each.total for each in problems) else 0

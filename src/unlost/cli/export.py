@@ -99,23 +99,23 @@ _OPTIONS = {"hosting": "--as hosting", "external": "--external", "windows": "--w
 @click.option("--windows-names", is_flag=True, help="Names that Windows takes.")
 @click.option("--json", is_flag=True, help="What was done, as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noqa: ANN401  `as` is a keyword
+def command(ctx: click.Context, /, recovery: Path, **options: Any) -> None:  # noqa: ANN401  `as` is a keyword
     """Make a site of a recovery again: files to open offline or to host, or archive files for replay.
 
     RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
     the rest was exported. docs/export.md explains what is done to links and names.
     """
-    output: Path = given["output"]
-    if given["no_rewrite"] and given["external"] != "keep" and export_format_of(output).is_site:
+    output: Path = options["output"]
+    if options["no_rewrite"] and options["external"] != "keep" and export_format_of(output).is_site:
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
-    options = ExportOptions(
-        rewrite=not given["no_rewrite"],
-        windows=given["windows_names"],
-        external=ExternalLinks(given["external"]),
-        hosting=given["as"] == "hosting",
+    export_options = ExportOptions(
+        rewrite=not options["no_rewrite"],
+        windows=options["windows_names"],
+        external=ExternalLinks(options["external"]),
+        hosting=options["as"] == "hosting",
     )
     export_format = export_format_of(output)
-    for name in export_format.unsupported_options(options):
+    for name in export_format.unsupported_options(export_options):
         message = f"{_OPTIONS[name]} is for files, and a {export_format.name.upper()} holds the captures as they were"
         raise UsageError(f"{message}: leave it out, or give -o a folder or a zip")
-    ctx.exit(run_export(recovery, output, options, is_json=given["json"]))
+    ctx.exit(run_export(recovery, output, export_options, is_json=options["json"]))

@@ -152,8 +152,8 @@ def build(
         from unlost.research.spark import filters  # noqa: PLC0415
 
         spark_engine.refuse_partial(options)
-        with open_output(output) as target, cluster.engine() as engine_there:
-            report = filters.build_filter(engine_there, files, target, options, parquet)
+        with open_output(output) as target, cluster.engine() as cluster_engine:
+            report = filters.build_filter(cluster_engine, files, target, options, parquet)
     ctx.exit(_print_report(report, json))
 
 
@@ -220,13 +220,13 @@ def compact(
     filter, that is said.
     """
     _reject_stdout_conflict(output, json)
-    before = Filter.open(file).keys
+    previous_keys = Filter.open(file).keys
     options = FilterOptions(bits=bits, **_parse_reading_options(**reading))
     with open_output(output, (file, *index), force=force) as target, progress("reading", total_size(index)) as bar:
         report = compact_filter(file, index, target, options, bar.update)
-    if report.keys < before:
-        gone = f"{before} keys were in the filter, and {report.keys} are in the index"
-        say(f"{gone}: pages that were held are missing from it", level="warning")
+    if report.keys < previous_keys:
+        counts = f"{previous_keys} keys were in the filter, and {report.keys} are in the index"
+        say(f"{counts}: pages that were held are missing from it", level="warning")
     ctx.exit(_print_report(report, json))
 
 
@@ -239,26 +239,26 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
     The exit code is 1 if any has, 3 if it is no filter or its header is damaged.
     """
-    opened = Filter.open(file)
-    damage = opened.check()
+    filter_ = Filter.open(file)
+    damage = filter_.check()
     if json:
-        layers = [_layer_object(layer) for layer in opened.layers]
+        layers = [_layer_object(layer) for layer in filter_.layers]
         result = {
             "file": fspath(file),
             "bytes": file.stat().st_size,
-            "key": opened.key,
-            "rules": opened.rules,
-            "keys": opened.keys,
+            "key": filter_.key,
+            "rules": filter_.rules,
+            "keys": filter_.keys,
             "layers": layers,
             "damage": damage,
         }
         click.echo(dumps(result))
     else:
-        click.echo(f"{opened.keys} keys, {opened.key} by the rules {opened.rules}, {file.stat().st_size} bytes")
-        for number, layer in enumerate(opened.layers, 1):
+        click.echo(f"{filter_.keys} keys, {filter_.key} by the rules {filter_.rules}, {file.stat().st_size} bytes")
+        for number, layer in enumerate(filter_.layers, 1):
             dates = f"{layer.earliest} to {layer.latest}" if layer.earliest else "no dates"
-            made = f", made {layer.built_at}" if layer.built_at else ""
-            click.echo(f"layer {number}: {layer.keys} keys, {layer.bits} bits, {dates}{made}")
+            built = f", made {layer.built_at}" if layer.built_at else ""
+            click.echo(f"layer {number}: {layer.keys} keys, {layer.bits} bits, {dates}{built}")
         for sentence in damage:
             click.echo(sentence)
     ctx.exit(_EXIT_FAILED_CHECK if damage else 0)
@@ -335,20 +335,20 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
     line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
     """
     problems = Problems()
-    questions = read_url_batches(addresses, batch, problems)
-    opened = Filter.open(filter_file)
+    batches = read_url_batches(addresses, batch, problems)
+    filter_ = Filter.open(filter_file)
     code = 0
-    for batched in questions:
+    for lines in batches:
         out: list[str] = []
-        for line, answer in zip(batched, opened.lookup_many(text for _, text in batched), strict=True):
-            if isinstance(answer, UriError):
-                code = max(code, report_uri_error(line, answer))
+        for line, is_held in zip(lines, filter_.lookup_many(text for _, text in lines), strict=True):
+            if isinstance(is_held, UriError):
+                code = max(code, report_uri_error(line, is_held))
                 if json:
-                    out.append(uri_error_line("uri", line, answer))
+                    out.append(uri_error_line("uri", line, is_held))
             elif json:
-                out.append(json_line(uri=line.decode(), key=_lookup_key(line, opened), held=answer))
+                out.append(json_line(uri=line.decode(), key=_lookup_key(line, filter_), held=is_held))
             else:
-                out.append(f"{escape_untrusted(line.text, None)}\t{'yes' if answer else 'no'}\n")
+                out.append(f"{escape_untrusted(line.text, None)}\t{'yes' if is_held else 'no'}\n")
         write_lines(out)
     for kind, problem in problems.first.items():
         say(str(problem), kind=kind)
@@ -356,7 +356,7 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
     ctx.exit(code)
 
 
-def _lookup_key(line: InputLine, opened: Filter) -> str:
+def _lookup_key(line: InputLine, filter_: Filter) -> str:
     """Return the key that is looked up."""
-    key = uri.key(line.text, opened.rules)
-    return key.partition("?")[0] if opened.key == "hxpx" else key
+    key = uri.key(line.text, filter_.rules)
+    return key.partition("?")[0] if filter_.key == "hxpx" else key

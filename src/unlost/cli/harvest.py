@@ -49,7 +49,7 @@ _OUTCOME_WORDS = {
     "failed": "without an answer",
 }
 _EXIT_PARTIAL = 4
-_MIN_AUDIT = 0.01
+_MIN_AUDIT = 0.01  # share of skips that every harvest audits
 
 
 class HarvestRun:
@@ -74,20 +74,20 @@ class HarvestRun:
             self._import_history(state, only_known=is_listed)
             state.commit()
             now = int(self._clock.now() * 1000)
-            begun = begin_round(
+            round_ = begin_round(
                 state,
                 now,
                 only_listed=is_listed,
                 min_change_probability=self._options["due"],
                 restart=self._options["anew"],
             )
-            self._say_begun(begun, is_listed=is_listed)
-            done = self._harvest(state, folder, begun)
+            self._say_begun(round_, is_listed=is_listed)
+            result = self._harvest(state, folder, round_)
             if self._options["cdxj"] is not None:
                 with atomic_file(self._options["cdxj"]) as file:
                     file.writelines(export_cdxj(state))
-        self._print_result(done, begun)
-        if done.pending:
+        self._print_result(result, round_)
+        if result.pending:
             say("the same command goes on", level="info")
             return _EXIT_PARTIAL
         return EXIT_SKIPPED_INPUT if self._problems.total else 0
@@ -115,60 +115,66 @@ class HarvestRun:
         warcs = self._options["warcs"]
         for file in self._options["history"]:
             with progress(f"reading {file.name}", file.stat().st_size) as bar:
-                found = import_cdxj(
+                report = import_cdxj(
                     state, file, self._problems, warcs=warcs, only_known=only_known, on_read=bar.update_bytes
                 )
             say(
-                f"{file}: {found.captures:,} captures; {found.imported:,} taken, {found.outdated:,} not later than "
+                f"{file}: {report.captures:,} captures; {report.imported:,} taken, {report.outdated:,} not later than "
                 "what is"
-                f" held, {found.unlisted:,} of other pages, {found.unusable:,} without success or digest",
+                f" held, {report.unlisted:,} of other pages, {report.unusable:,} without success or digest",
                 level="info",
             )
 
-    def _say_begun(self, begun: HarvestRound, *, is_listed: bool) -> None:
+    def _say_begun(self, round_: HarvestRound, *, is_listed: bool) -> None:
         say_problems(self._problems)
-        if begun.is_resumed:
-            say(f"going on with a round that was interrupted: {format_count(begun.pending, 'page')} left", level="info")
-        if not begun.pending and not begun.not_due and not is_listed:
+        if round_.is_resumed:
+            say(
+                f"going on with a round that was interrupted: {format_count(round_.pending, 'page')} left", level="info"
+            )
+        if not round_.pending and not round_.not_due and not is_listed:
             raise InputError(f"{self._options['output']}: no page is known there: give a URL, --urls or --history")
 
-    def _harvest(self, state: HarvestState, folder: Path, begun: HarvestRound) -> HarvestResult:
-        given = self._options
-        manners = HarvestOptions(
-            given["contact"], given["delay"], given["hosts"], given["proxy"], keep_noarchive=given["keep_noarchive"]
+    def _harvest(self, state: HarvestState, folder: Path, round_: HarvestRound) -> HarvestResult:
+        options = self._options
+        harvest_options = HarvestOptions(
+            options["contact"],
+            options["delay"],
+            options["hosts"],
+            options["proxy"],
+            keep_noarchive=options["keep_noarchive"],
         )
         try:
-            with progress("harvesting", begun.pending, counted="pages") as bar:
-                tell = _HarvestProgress(bar, is_json=given["json"]).on_event
-                return uvloop.run(harvest(state, folder, self._policy, manners, self._clock, on_event=tell))
+            with progress("harvesting", round_.pending, counted="pages") as bar:
+                on_event = _HarvestProgress(bar, is_json=options["json"]).on_event
+                return uvloop.run(harvest(state, folder, self._policy, harvest_options, self._clock, on_event=on_event))
         except KeyboardInterrupt:
             say("what was harvested so far is kept: the same command goes on", level="info")
             raise
 
-    def _print_result(self, done: HarvestResult, begun: HarvestRound) -> None:
+    def _print_result(self, result: HarvestResult, round_: HarvestRound) -> None:
         summary = {
-            "pages": sum(done.outcomes.values()),
-            "outcomes": done.outcomes,
-            "pending": done.pending,
-            "not_due": begun.not_due,
-            "audited": done.audited,
-            "lies": done.false_claims,
-            "waiting": done.suspended_hosts,
+            "pages": sum(result.outcomes.values()),
+            "outcomes": result.outcomes,
+            "pending": result.pending,
+            "not_due": round_.not_due,
+            "audited": result.audited,
+            "lies": result.false_claims,
+            "waiting": result.suspended_hosts,
         }
         if self._options["json"]:
             click.echo(dumps(summary))
         else:
             for name, words in _OUTCOME_WORDS.items():
-                if done.outcomes.get(name):
-                    click.echo(f"{done.outcomes[name]:,} {words}")
-            if begun.not_due:
-                click.echo(f"{begun.not_due:,} not due")
-            if done.audited:
-                click.echo(f"{done.audited:,} skips audited, {done.false_claims:,} of which had changed")
-        for host in done.suspended_hosts:
+                if result.outcomes.get(name):
+                    click.echo(f"{result.outcomes[name]:,} {words}")
+            if round_.not_due:
+                click.echo(f"{round_.not_due:,} not due")
+            if result.audited:
+                click.echo(f"{result.audited:,} skips audited, {result.false_claims:,} of which had changed")
+        for host in result.suspended_hosts:
             say(f"{host}: it said to come back later, or does not answer", level="warning")
-        if done.pending:
-            say(f"{format_count(done.pending, 'page')} still to be visited", level="warning")
+        if result.pending:
+            say(f"{format_count(result.pending, 'page')} still to be visited", level="warning")
 
 
 class _HarvestProgress:
@@ -190,10 +196,10 @@ class _HarvestProgress:
 
 def _policy_digest(policy: Policy) -> str:
     """Return a digest that identifies the policy."""
-    hashed = hashlib.sha256()
+    digest = hashlib.sha256()
     for line in serialize_policy(policy):
-        hashed.update(line)
-    return hashed.hexdigest()
+        digest.update(line)
+    return digest.hexdigest()
 
 
 _FILE = types.AnyPath()
@@ -239,7 +245,7 @@ _FILE = types.AnyPath()
 @click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name.")
 @click.option("--json", is_flag=True, help="As JSON, an object a line: one for each visit, then the summary.")
 @click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
     """Visit pages again, and download what changed.
 
     Without a URL and --urls, all pages that DIR knows are visited. Without a scheme everything is downloaded, and what
@@ -247,7 +253,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
     to its end. docs/harvest.md explains it.
     """
-    if given["warcs"] is not None and not given["history"]:
+    if options["warcs"] is not None and not options["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")
-    check_output_file(given["cdxj"])
-    ctx.exit(HarvestRun(given).run())
+    check_output_file(options["cdxj"])
+    ctx.exit(HarvestRun(options).run())

@@ -33,7 +33,7 @@ from unlost.problems import Problem, Problems
 _Item = TypeVar("_Item")
 _FILE = cli_types.AnyPath()
 _EXIT_FAILED_CHECK = 1
-_COMPRESSED = (".gz", ".zst")
+_COMPRESSED = (".gz", ".zst")  # rejected suffixes of output files, which are written uncompressed
 
 
 @click.group(name="index")
@@ -79,8 +79,8 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
         ctx.exit(InputError.exit_code)
     with progress("building", sum(map(_size, paths))) as bar:
         lines = index_cdx.write_cdxj(bar.lines(_archive_rows(paths, problems, bar)))
-        whole = _reject_damage(lines, problems, allow_partial=allow_partial)
-        _write(sort_lines(whole), output, zipnum=output.suffix == ".idx")
+        sound_lines = _reject_damage(lines, problems, allow_partial=allow_partial)
+        _write(sort_lines(sound_lines), output, zipnum=output.suffix == ".idx")
     say_problems(problems)
     ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
@@ -103,14 +103,14 @@ def show(
     Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
     is printed can be asked for, and an empty value asks for rows without the field.
     """
-    wanted = [_parse_filter(text) for text in filter]
+    filters = [_parse_filter(text) for text in filter]
     problems = Problems()
     count = 0
     is_read = False
     for capture in _captures(file, url, problems):
         is_read = True
         fields = _fields(capture)
-        if all(_format_value(fields.get(name, "")) == value for name, value in wanted):
+        if all(_format_value(fields.get(name, "")) == value for name, value in filters):
             sys.stdout.write(dumps(fields) + "\n")
             count += 1
             if count == limit:
@@ -149,25 +149,25 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
 
 def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
-    captures, foreign, unsorted = 0, 0, None
+    captures, foreign_count, first_unsorted = 0, 0, None
     last: bytes | None = None
     for row in read_index_rows(file, problems):
         # Files without keys are sorted by URL.
         line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
-        if unsorted is None and last is not None and line < last:
-            unsorted = row.number
+        if first_unsorted is None and last is not None and line < last:
+            first_unsorted = row.number
         last = line
         try:
-            foreign += row.to_capture().key is None
+            foreign_count += row.to_capture().key is None
             captures += 1
         except RowError as error:
             problems.add(Problem(error.kind, str(file), row.number, row.offset, str(error)))
     _report_empty(file, problems, is_empty=last is None)
     return {
         "captures": captures,
-        "not_web_pages": foreign,
-        "sorted": unsorted is None,
-        "first_unsorted_line": unsorted,
+        "not_web_pages": foreign_count,
+        "sorted": first_unsorted is None,
+        "first_unsorted_line": first_unsorted,
     }
 
 
@@ -178,13 +178,13 @@ def _report_empty(file: Path, problems: Problems, *, is_empty: bool) -> None:
 
 
 def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
-    tally: Counter[str] = Counter()
-    captures, foreign = 0, 0
-    for capture in warc_index.read_archive_captures(file, problems, type_counts=tally):
+    type_counts: Counter[str] = Counter()
+    captures, foreign_count = 0, 0
+    for capture in warc_index.read_archive_captures(file, problems, type_counts=type_counts):
         captures += 1
-        foreign += capture.key is None
-    _report_empty(file, problems, is_empty=not tally)
-    return {"records": dict(tally.most_common()), "captures": captures, "not_web_pages": foreign}
+        foreign_count += capture.key is None
+    _report_empty(file, problems, is_empty=not type_counts)
+    return {"records": dict(type_counts.most_common()), "captures": captures, "not_web_pages": foreign_count}
 
 
 @command.command()
@@ -248,8 +248,8 @@ def convert(
 def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
     key = None if url is None else parse_argument(url, uri.key)
     if warc_index.is_archive_file(file):
-        found = warc_index.read_archive_captures(file, problems)
-        return found if url is None else (capture for capture in found if capture.key == key)
+        captures = warc_index.read_archive_captures(file, problems)
+        return captures if url is None else (capture for capture in captures if capture.key == key)
     return read_index_captures(file, problems) if url is None else find_index_captures(file, url, problems)
 
 
@@ -301,11 +301,11 @@ def _size(file: Path) -> int:
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
     if output.suffix in _COMPRESSED:
         raise UsageError(f"{output}: what is written is not compressed: expected a name without {output.suffix}")
-    with open_output(output) as place:
+    with open_output(output) as path:
         if zipnum:
-            write_zipnum(lines, place)
+            write_zipnum(lines, path)
         else:
-            with atomic_file(place) as target:
+            with atomic_file(path) as target:
                 target.writelines(lines)
 
 

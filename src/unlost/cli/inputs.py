@@ -93,9 +93,9 @@ def parse_argument(text: str, parse: Callable[[str], _Parsed], option: str = "")
         raise UsageError(_with_subject(option or escape_untrusted(fsencode(text)), error)) from error
 
 
-def _with_subject(what: str, error: Exception) -> str:
+def _with_subject(subject: str, error: Exception) -> str:
     """Prefix an error message with its subject, unless that is empty."""
-    return f"{what}: {error}" if what else str(error)
+    return f"{subject}: {error}" if subject else str(error)
 
 
 def report_uri_error(line: InputLine, error: UriError) -> int:
@@ -103,11 +103,11 @@ def report_uri_error(line: InputLine, error: UriError) -> int:
 
     On the command line it is a usage error; in a file or on standard input it is skipped input.
     """
-    foreign = isinstance(error, ForeignSchemeError)
-    level = "note" if foreign else "error"
+    is_foreign = isinstance(error, ForeignSchemeError)
+    level = "note" if is_foreign else "error"
     text = escape_untrusted(line.text)
     say(f"{line.location}{_with_subject(text, error)}", level=level, kind=error.kind, uri=text)
-    if foreign:
+    if is_foreign:
         return 0
     return EXIT_SKIPPED_INPUT if line.location else UsageError.exit_code
 
@@ -143,12 +143,12 @@ def read_url_batches(addresses: tuple[str, ...], batch: Path | None, problems: P
 
 def _iterate_batches(addresses: tuple[str, ...], batch: Path | None, problems: Problems) -> Iterator[list[InputLine]]:
     from_stdin = batch == Path("-")
-    for each in read_batches((*addresses, "-") if from_stdin else addresses):
-        yield [line for line in each if not line.text.startswith(b"#")]
+    for lines_batch in read_batches((*addresses, "-") if from_stdin else addresses):
+        yield [line for line in lines_batch if not line.text.startswith(b"#")]
     if batch is not None and not from_stdin:
-        found = _read_list(batch, problems)
-        while some := list(islice(found, _BATCH_SIZE)):
-            yield some
+        lines = _read_list(batch, problems)
+        while batch_lines := list(islice(lines, _BATCH_SIZE)):
+            yield batch_lines
 
 
 def _read_list(file: Path, problems: Problems) -> Iterator[InputLine]:

@@ -24,11 +24,16 @@ from unlost.errors import InputError, JobError, UsageError
 from unlost.recovery.options import RecoverOptions
 
 _TIMEOUT_SECONDS = 60.0
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20  # of a response
 
 
 class JobServiceClient:
-    """HTTP client of one job service. `token`: of an administrator, or None."""
+    """HTTP client of one job service.
+
+    Args:
+        server: URL of the service.
+        token: Token of an administrator, or None.
+    """
 
     def __init__(self, server: str, token: str | None) -> None:
         parts = urlsplit(server)
@@ -61,17 +66,17 @@ class JobServiceClient:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(url, data, headers)  # noqa: S310  its scheme was checked
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
-                found = json.loads(answer.read(_MAX_BYTES))
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310
+                body_json = json.loads(response.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
                 raise _service_error(error.code, error.read(1 << 16)) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{self._base}: no answer of a service with jobs: {reason}") from None
-        if not isinstance(found, dict):
+        if not isinstance(body_json, dict):
             raise InputError(f"{self._base}: no answer of a service with jobs")
-        return found
+        return body_json
 
 
 def _service_error(status: int, body: bytes) -> UsageError | JobError | InputError:
@@ -110,29 +115,29 @@ def command() -> None:
 @click.option("--windows/--no-windows", default=True, show_default=True, help="Names of files that Windows takes.")
 @_token
 @_json
-def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -> None:  # noqa: ANN401  by their names
+def submit(url: str, server: str, token: str | None, json: bool, **options: Any) -> None:  # noqa: ANN401  by their names
     """Order the recovery of a lost site, and print the key of the job.
 
     It begins once it was confirmed by mail; orders of administrators need no confirmation.
     """
-    order = {name: given[name] for name in ("mail", "name", "windows")} | _recovery_fields(url, given)
-    if given["only"]:
-        order["archives"] = list(given["only"])
-    found = _client(server, token).request("/api/jobs", order)
+    order = {name: options[name] for name in ("mail", "name", "windows")} | _recovery_fields(url, options)
+    if options["only"]:
+        order["archives"] = list(options["only"])
+    job = _client(server, token).request("/api/jobs", order)
     if json:
-        click.echo(dumps(found))
+        click.echo(dumps(job))
         return
-    click.echo(found["key"])
-    if found["state"] == "pending":
-        say(f"job {found['number']}: confirm it by the link in the mail to {given['mail']}", level="info")
+    click.echo(job["key"])
+    if job["state"] == "pending":
+        say(f"job {job['number']}: confirm it by the link in the mail to {options['mail']}", level="info")
     else:
-        say(f"job {found['number']} is {found['state']}", level="info")
+        say(f"job {job['number']} is {job['state']}", level="info")
 
 
-def _recovery_fields(url: str, given: Mapping[str, Any]) -> dict[str, object]:
+def _recovery_fields(url: str, options: Mapping[str, Any]) -> dict[str, object]:
     """Return the fields of an order that say what to recover: those that differ from the defaults."""
-    options, default = parse_recover_options(url, given), RecoverOptions("")
-    values = {each.name: getattr(options, each.name) for each in fields(RecoverOptions)}
+    order, default = parse_recover_options(url, options), RecoverOptions("")
+    values = {each.name: getattr(order, each.name) for each in fields(RecoverOptions)}
     renamed = {"first": "from", "last": "to"}
     return {
         renamed.get(name, name): list(value) if isinstance(value, tuple) else value
@@ -170,13 +175,13 @@ def cancel(key: str, server: str, token: str | None, json: bool) -> None:
 def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
     """List jobs, for administrators: those that are queued in their order."""
     query = {"limit": limit, **({} if state is None else {"state": state})}
-    found = _client(server, token).request("/api/jobs", query=query)
+    response = _client(server, token).request("/api/jobs", query=query)
     if json:
-        click.echo(dumps(found))
+        click.echo(dumps(response))
         return
     rows = [
         (str(job["number"]), job["state"], f"{100 * job['progress']['share']:.0f} %", job["url"], job["worker"] or "")
-        for job in found["jobs"]
+        for job in response["jobs"]
     ]
     print_table(("job", "state", "done", "url", "worker"), rows)
 
@@ -192,15 +197,15 @@ def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> N
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     from unlost.jobs.auth import AdminTokens  # noqa: PLC0415  imports SQLAlchemy, which the other commands do without
 
-    found = open_database(jobs, database)
+    job_database = open_database(jobs, database)
     try:
-        tokens = AdminTokens(found)
+        tokens = AdminTokens(job_database)
         if not revoke:
             click.echo(tokens.create(name))
         elif not tokens.revoke(name):
             raise UsageError(f"there is no token of that name: there are {', '.join(tokens.list_names()) or 'none'}")
     finally:
-        found.close()
+        job_database.close()
 
 
 @command.command(name="clock")
@@ -217,14 +222,14 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
     from unlost.jobs.service import ClockGuard  # noqa: PLC0415  imports SQLAlchemy
     from unlost.jobs.store import JobStore  # noqa: PLC0415
 
-    found = open_database(jobs, database)
+    job_database = open_database(jobs, database)
     try:
-        guard = ClockGuard(found)
+        guard = ClockGuard(job_database)
         if confirm:
             guard.confirm()
-        reason, now = guard.reason(), to_iso(from_epoch(str(int(JobStore(found).now()))))
+        reason, now = guard.reason(), to_iso(from_epoch(str(int(JobStore(job_database).now()))))
     finally:
-        found.close()
+        job_database.close()
     click.echo(f"{now}: {reason or 'the clock has not jumped'}")
     if reason:
         raise click.exceptions.Exit(1)

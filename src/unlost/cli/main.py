@@ -13,6 +13,8 @@ from unlost.cli.commands import LazyGroup
 from unlost.cli.messages import say
 from unlost.errors import UnlostError
 
+# Errors on the command line end with 2 and errors in what was read with 3, so that a script that sees 2 need not look
+# at its files. A named file that does not exist is 3: names come from other programs more often than from users.
 EXIT_CODES = {
     0: "done",
     1: "checked and found wanting, or looked for and nothing found",
@@ -75,18 +77,18 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
         return error
     from difflib import get_close_matches  # noqa: PLC0415  --help does without
 
-    near = get_close_matches(name, context.command.list_commands(context), 1)
-    return click.UsageError(f"{error.message} Did you mean '{near[0]}'?", context) if near else error
+    matches = get_close_matches(name, context.command.list_commands(context), 1)
+    return click.UsageError(f"{error.message} Did you mean '{matches[0]}'?", context) if matches else error
 
 
 def _say_why_it_ended(context: click.Context | None, text: str) -> None:
-    """Print the final error as `--log` says. JSON consumers need this message above all."""
+    """Print the final error in the format of `--log`. JSON consumers need this message above all."""
     with nullcontext() if context is None else context.scope(cleanup=False):
         say(text)
 
 
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  one return for each kind of end
-    """Run one command and return its exit code. Raises nothing that a user could cause."""
+    """Run one command and return its exit code. Raises only for faults of unlost itself."""
     context = None
     try:
         # Invalid settings must not prevent reading the help.
@@ -103,12 +105,12 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  one return for each kind
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        told = _with_suggestion(error)
+        shown_error = _with_suggestion(error)
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
         if context is not None and context.params["log"] == "json" and not is_help:
-            _say_why_it_ended(context, told.format_message())
+            _say_why_it_ended(context, shown_error.format_message())
         else:
-            told.show()
+            shown_error.show()
         return 2
     except UnlostError as error:
         _say_why_it_ended(context, str(error))

@@ -1,6 +1,6 @@
 """`unlost map`: MementoMaps, which summarise the holdings of an archive.
 
-Builds, extends by exclusions, merges, compares, checks and looks up; `map_compact` and `map_sample` do the rest.
+The subcommands `compact` and `sample` are in `map_compact` and `map_sample`.
 """
 
 from dataclasses import asdict, fields
@@ -100,8 +100,8 @@ def merge(
     else:
         from unlost.research.spark import maps  # noqa: PLC0415  start-up
 
-        with open_output(output) as target, cluster.engine() as engine_there:
-            report = maps.merge_maps(engine_there, files, target)
+        with open_output(output) as target, cluster.engine() as cluster_engine:
+            report = maps.merge_maps(cluster_engine, files, target)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:
@@ -120,10 +120,10 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 
     The exit code is 1 if there are any, 5 if lines could not be read. Headers are not compared.
     """
-    found = False
+    has_differences = False
     problems = Problems()
     for difference in diff_maps(before, after, problems):
-        found = True
+        has_differences = True
         if json:
             click.echo(dumps(asdict(difference)))
             continue
@@ -132,7 +132,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
     say_problems(problems)
-    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else _EXIT_FAILED_CHECK if found else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else _EXIT_FAILED_CHECK if has_differences else 0)
 
 
 @command.command()
@@ -191,22 +191,22 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
     The map is searched where it lies; one that is compressed is read into memory first.
     """
     problems = Problems()
-    questions = read_url_batches(addresses, batch, problems)
+    batches = read_url_batches(addresses, batch, problems)
     holdings = Map.load(map_file) if is_compressed(map_file) else Map.open(map_file)
     for kind, problem in holdings.problems.first.items():
         say(str(problem), level="warning", kind=kind)
     code = 0
-    for batched in questions:
+    for lines in batches:
         out: list[str] = []
-        for line, answer in zip(batched, holdings.lookup_many(text for _, text in batched), strict=True):
-            if isinstance(answer, UriError):
-                code = max(code, report_uri_error(line, answer))
+        for line, result in zip(lines, holdings.lookup_many(text for _, text in lines), strict=True):
+            if isinstance(result, UriError):
+                code = max(code, report_uri_error(line, result))
                 if json:
-                    out.append(uri_error_line("uri", line, answer))
+                    out.append(uri_error_line("uri", line, result))
             elif json:
-                out.append(_lookup_object(line, answer))
+                out.append(_lookup_object(line, result))
             else:
-                out.append(_lookup_row(line, answer))
+                out.append(_lookup_row(line, result))
         write_lines(out)
     for kind, problem in problems.first.items():
         say(str(problem), kind=kind)
@@ -214,18 +214,18 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
     ctx.exit(code)
 
 
-def _lookup_row(line: inputs.InputLine, answer: LookupResult) -> str:
-    held = "yes" if answer.held else "no"
-    return f"{escape_untrusted(line.text, None)}\t{held}\t{answer.matched or '-'}\t{answer.frequency or '-'}\n"
+def _lookup_row(line: inputs.InputLine, result: LookupResult) -> str:
+    held = "yes" if result.held else "no"
+    return f"{escape_untrusted(line.text, None)}\t{held}\t{result.matched or '-'}\t{result.frequency or '-'}\n"
 
 
-def _lookup_object(line: inputs.InputLine, answer: LookupResult) -> str:
-    frequency = answer.frequency
+def _lookup_object(line: inputs.InputLine, result: LookupResult) -> str:
+    frequency = result.frequency
     return json_line(
         uri=line.decode(),
-        key=answer.key,
-        held=answer.held,
-        matched=answer.matched,
+        key=result.key,
+        held=result.held,
+        matched=result.matched,
         frequency=None if frequency is None else str(frequency),
     )
 
@@ -328,8 +328,8 @@ def build(
         from unlost.research.spark import maps  # noqa: PLC0415
 
         spark_engine.refuse_partial(options)
-        with open_output(output) as target, cluster.engine() as engine_there:
-            report = maps.build_map(engine_there, files, target, options, parquet)
+        with open_output(output) as target, cluster.engine() as cluster_engine:
+            report = maps.build_map(cluster_engine, files, target, options, parquet)
     if json:
         result = {
             "lines": report.lines,
@@ -443,5 +443,5 @@ def _format_report(report: ExclusionReport) -> str:
     added = (
         f"{report.missed} pages missed: {report.added} excluded, {report.wildcards} subtrees, {report.renewed} renewed"
     )
-    kept = f"{report.held} held, {report.denied} denied before, {report.queries} asked for only with queries"
-    return f"{added}, {kept}; {report.expired} exclusions expired, {report.outweighed} outweighed"
+    not_excluded = f"{report.held} held, {report.denied} denied before, {report.queries} asked for only with queries"
+    return f"{added}, {not_excluded}; {report.expired} exclusions expired, {report.outweighed} outweighed"

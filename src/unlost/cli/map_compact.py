@@ -40,8 +40,10 @@ def rollups_by_level(rollups: Sequence[int], host_levels: int) -> dict[str, int]
 
 def format_compaction(shape: CompactionStats) -> str:
     """Return a summary of the compaction as text."""
-    rolled = ", ".join(f"{name} {count}" for name, count in rollups_by_level(shape.rollups, shape.host_levels).items())
-    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
+    rollups_text = ", ".join(
+        f"{name} {count}" for name, count in rollups_by_level(shape.rollups, shape.host_levels).items()
+    )
+    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rollups_text or 'none'}"
 
 
 def run_budget_compaction(
@@ -74,8 +76,8 @@ def run_budget_compaction(
         built_at=resolve_build_time(date),
     )
     budget = MapBudget.parse(size)
-    beside = options.with_filter
-    if beside is not None and is_standard_output(Path(beside)):
+    filter_path = options.with_filter
+    if filter_path is not None and is_standard_output(Path(filter_path)):
         raise UsageError("--with-filter -: standard output is for the map: give the filter a name")
     with open_output(output) as target, progress("weighing", total_size([file])) as bar:
         report = compact_to_budget(file, target, budget, options, bar.update)
@@ -86,20 +88,22 @@ def run_budget_compaction(
         else:
             say(format_compaction(report.shape), level="info")
             say(_format_budget(budget, report), level="info")
-    if beside is not None and not report.filter_bits:
+    if filter_path is not None and not report.filter_bits:
         # A filter of another map would deny pages that this one lists.
-        old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
-        say(f"no filter is worth its bytes, so none was written{old}", level="warning")
+        hint = f"; what is there, {filter_path}, is of another map" if Path(filter_path).exists() else ""
+        say(f"no filter is worth its bytes, so none was written{hint}", level="warning")
     say_problems(report.problems)
     say_problems(report.query_report.problems)
     return EXIT_SKIPPED_INPUT if report.problems.total or report.query_report.problems.total else 0
 
 
 def _format_budget(budget: MapBudget, report: BudgetReport) -> str:
-    beside = f", {report.filter_bytes:,} of a filter of {report.filter_bits} bits a key" if report.filter_bits else ""
+    filter_path = (
+        f", {report.filter_bytes:,} of a filter of {report.filter_bits} bits a key" if report.filter_bits else ""
+    )
     learned = f", learned from {report.query_count:,} questions" if report.query_count else ""
     return (
-        f"{report.size:,} of {budget}{beside}; of the pages asked for that are not held, "
+        f"{report.size:,} of {budget}{filter_path}; of the pages asked for that are not held, "
         f"{report.expected_error_rate:.1%} are "
         f"expected to be taken for held{learned}"
     )
@@ -250,7 +254,7 @@ def compact(
             json=json,
         )
         ctx.exit(code)
-    how = Compaction(
+    compaction = Compaction(
         NO_LIMIT if no_hosts else host_weight,
         NO_LIMIT if no_paths else path_weight,
         host_a,
@@ -262,34 +266,37 @@ def compact(
         rollup,
     )
     if fit is not None:
-        how = fit_compaction(fit, how)
-        laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
-        say(f"fitted: {laws}", level="info")
+        compaction = fit_compaction(fit, compaction)
+        host_law = f"hosts {compaction.host_a:.3f} x^-{compaction.host_k:.3f}"
+        path_law = f"paths {compaction.path_a:.3f} x^-{compaction.path_k:.3f}"
+        say(f"fitted: {host_law}, {path_law}", level="info")
     if cluster is not None:
-        ctx.exit(_compact_on_cluster(cluster, file, output, how, json))
+        ctx.exit(_compact_on_cluster(cluster, file, output, compaction, json))
     with open_output(output) as target, progress("compacting", total_size([Path(file)])) as bar:
-        report = compact_map(file, target, how, bar.update)
-    shape = report.shape
-    if shape is not None:
-        write_trace(trace, shape)
+        report = compact_map(file, target, compaction, bar.update)
+    stats = report.shape
+    if stats is not None:
+        write_trace(trace, stats)
         if json:
-            sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
-            rollups = rollups_by_level(shape.rollups, shape.host_levels)
-            click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
+            sizes = {"lines_in": stats.lines_in, "lines_out": stats.lines_out}
+            rollups = rollups_by_level(stats.rollups, stats.host_levels)
+            click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(compaction)}))
         else:
-            say(format_compaction(shape), level="info")
+            say(format_compaction(stats), level="info")
     say_problems(report.problems)
     ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
 
 
-def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, how: Compaction, json: bool) -> int:
+def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, compaction: Compaction, json: bool) -> int:
     """Compact a map on a cluster; return the exit code. Roll-ups per depth are not known there."""
     from unlost.research.spark import maps  # noqa: PLC0415  start-up
 
     with open_output(output) as target, cluster.engine() as engine:
-        report = maps.compact_map(engine, file, target, how)
+        report = maps.compact_map(engine, file, target, compaction)
     if json:
-        click.echo(dumps({"lines_in": report.lines_in, "lines_out": report.lines_out, "compaction": asdict(how)}))
+        click.echo(
+            dumps({"lines_in": report.lines_in, "lines_out": report.lines_out, "compaction": asdict(compaction)})
+        )
     else:
         say(f"{report.lines_in} lines became {report.lines_out}", level="info")
     say_problems(report.problems)

@@ -91,21 +91,21 @@ def format_sample_result(result: dict[str, object], kind: str) -> str:
 
 def say_how_to_resume(stop: EarlyStop | None, result: dict[str, object]) -> None:
     """Print why the sample is incomplete, and how to resume it."""
-    go_on = "The same command goes on; the map has what came back so far"
+    resume_hint = "The same command goes on; the map has what came back so far"
     if stop is None:
-        say(f"some could not be asked for. {go_on}", level="warning")
+        say(f"some could not be asked for. {resume_hint}", level="warning")
     elif isinstance(stop.error, NotNowError):
         until = to_local(stop.error.until, round_up=True)
-        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        reset_note = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
         say(
-            f"{stop.error}. {go_on}: run it again after {until}{forget}",
+            f"{stop.error}. {resume_hint}: run it again after {until}{reset_note}",
             level="warning",
             until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
         )
     else:
         say(
             f"{result['archive']} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any "
-            f"further for now. {go_on}",
+            f"further for now. {resume_hint}",
             level="warning",
         )
 
@@ -182,43 +182,43 @@ def sample(
     code is 4 if anything is left to ask. All numbers of the map are lower bounds.
     """
     reject_stdout_conflict(output, json)
-    wants_search = bool(search) or terms is not None
-    _reject_conflicts(uris, wants_search, limit, requests, follow, log)
-    place = _state_path(output, state)
-    known = read_registry(archives)
-    chosen = known.get(archive)
-    asking = _ArchiveSampler(chosen, contact, patience)
+    is_search = bool(search) or terms is not None
+    _reject_conflicts(uris, is_search, limit, requests, follow, log)
+    state_path = _state_path(output, state)
+    registry = read_registry(archives)
+    entry = registry.get(archive)
+    sampler = _ArchiveSampler(entry, contact, patience)
     with open_output(output) as target:
         problems, left_out = Problems(), Problems()
-        with SampleState(place) as kept:
+        with SampleState(state_path) as sample_state:
             if restart:
-                kept.clear()
+                sample_state.clear()
             kind: Literal["uris", "search"]
             if uris is not None:
                 kind = "uris"
-                plan = {"archive": chosen.id, "address": archive_endpoint(chosen), "language": "language" in by}
-                begin_url_list(kept, uris, problems, kept.begin, plan)
-                stop = asking.sample_pages(kept, concurrency, limit, "language" in by)
+                plan = {"archive": entry.id, "address": archive_endpoint(entry), "language": "language" in by}
+                begin_url_list(sample_state, uris, problems, sample_state.begin, plan)
+                stop = sampler.sample_pages(sample_state, concurrency, limit, "language" in by)
             else:
                 kind = "search"
-                _begin_search(kept, chosen, known, _read_terms(search, terms, problems), pages, follow, seed)
+                _begin_search(sample_state, entry, registry, _read_terms(search, terms, problems), pages, follow, seed)
                 budget = _DEFAULT_REQUESTS if requests is None else requests
-                stop = asking.sample_search(kept, pages, budget, seed if follow else None, left_out)
+                stop = sampler.sample_search(sample_state, pages, budget, seed if follow else None, left_out)
             lines = write_sample_map(
-                kept, target, kind=kind, by=by, urir=urir, limit=limit, name=name or chosen.name, id=id
+                sample_state, target, kind=kind, by=by, urir=urir, limit=limit, name=name or entry.name, id=id
             )
             if log is not None:
-                write_sample_log(kept, log, chosen.id, limit)
-            result = page_sample_result(kept, limit) if kind == "uris" else search_sample_result(kept)
-    result |= {"archive": chosen.id, "lines": lines}
+                write_sample_log(sample_state, log, entry.id, limit)
+            result = page_sample_result(sample_state, limit) if kind == "uris" else search_sample_result(sample_state)
+    result |= {"archive": entry.id, "lines": lines}
     if stop is not None and isinstance(stop.error, NotNowError):
         result |= {"until": int(stop.error.until) + 1, "reason": stop.error.reason}
     if json:
         click.echo(dumps({**result, "problems": {**problems.counts, **left_out.counts}}))
     else:
         say(format_sample_result(result, kind), level="info")
-    for found in (problems, left_out):
-        say_problems(found)
+    for collected in (problems, left_out):
+        say_problems(collected)
     is_partial = stop is not None or bool(result["failed"])
     if is_partial:
         say_how_to_resume(stop, result)
@@ -227,15 +227,15 @@ def sample(
 
 
 def _reject_conflicts(
-    uris: Path | None, wants_search: bool, limit: int | None, requests: int | None, follow: bool, log: Path | None
+    uris: Path | None, is_search: bool, limit: int | None, requests: int | None, follow: bool, log: Path | None
 ) -> None:
-    if (uris is not None) == wants_search:
+    if (uris is not None) == is_search:
         raise UsageError("expected either --uris, or --search and --terms")
-    of_search = {"--requests": requests is not None, "--follow": follow}
-    of_lists = {"--limit": limit is not None, "--log": log is not None}
-    for option, is_given in (of_lists if wants_search else of_search).items():
+    search_only = {"--requests": requests is not None, "--follow": follow}
+    list_only = {"--limit": limit is not None, "--log": log is not None}
+    for option, is_given in (list_only if is_search else search_only).items():
         if is_given:
-            raise UsageError(f"{option} goes with {'--uris' if wants_search else '--search and --terms'} only")
+            raise UsageError(f"{option} goes with {'--uris' if is_search else '--search and --terms'} only")
 
 
 def _state_path(output: Path, state: Path | None) -> Path:
@@ -247,10 +247,10 @@ def _state_path(output: Path, state: Path | None) -> Path:
 
 
 def _begin_search(
-    state: SampleState, archive: Archive, known: Registry, terms: list[str], pages: int, follow: bool, seed: int
+    state: SampleState, archive: Archive, registry: Registry, terms: list[str], pages: int, follow: bool, seed: int
 ) -> None:
     if archive.search is None:
-        others = ", ".join(each.id for each in known if each.search is not None) or "none in this registry"
+        others = ", ".join(each.id for each in registry if each.search is not None) or "none in this registry"
         raise UsageError(f"{archive.id} has no full-text search that we know of. Those that have one: {others}")
     if not terms:
         raise InputError("nothing to search for: expected terms, one a line")
@@ -288,34 +288,34 @@ class _ArchiveSampler:
     def sample_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> EarlyStop | None:
         """Query the pages of a list that have no response yet."""
         outcomes = state.count_outcomes(limit)
-        left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED_OUTCOMES)
+        remaining = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED_OUTCOMES)
 
-        async def ask(bar: ProgressBar) -> EarlyStop | None:
-            async with open_http_client(self.contact, self.patience) as courier:
-                repository = create_client(self.archive, courier)
+        async def run(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as http_client:
+                archive_client = create_client(self.archive, http_client)
                 sampler = ArchiveSampler(
-                    state, repository, SystemClock(), language=language, on_answer=item_counter(bar)
+                    state, archive_client, SystemClock(), language=language, on_answer=item_counter(bar)
                 )
                 return await sampler.run(concurrency, limit)
 
-        if not left:
+        if not remaining:
             return None
-        with progress(f"asking {self.archive.id}", left, "addresses") as bar, hint_on_interrupt():
-            return asyncio.run(ask(bar))
+        with progress(f"asking {self.archive.id}", remaining, "addresses") as bar, hint_on_interrupt():
+            return asyncio.run(run(bar))
 
     def sample_search(
         self, state: SampleState, pages: int, requests: int, seed: int | None, problems: Problems
     ) -> EarlyStop | None:
         """Run the searches that are not done yet."""
 
-        async def ask(bar: ProgressBar) -> EarlyStop | None:
-            async with open_http_client(self.contact, self.patience) as courier:
-                search = FullTextSearch(self.archive, courier, problems)
+        async def run(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as http_client:
+                search = FullTextSearch(self.archive, http_client, problems)
                 searcher = SearchSampler(state, search, pages=pages, seed=seed, on_answer=item_counter(bar))
                 return await searcher.run(requests)
 
-        left = max(0, requests - state.requests)
-        if not left:
+        remaining = max(0, requests - state.requests)
+        if not remaining:
             return None
-        with progress(f"searching {self.archive.id}", left, "searches") as bar, hint_on_interrupt():
-            return asyncio.run(ask(bar))
+        with progress(f"searching {self.archive.id}", remaining, "searches") as bar, hint_on_interrupt():
+            return asyncio.run(run(bar))

@@ -90,8 +90,8 @@ def resolve_date(text: str | None) -> date:
     """Return the day of `--date`, else of the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
     from unlost import dates  # noqa: PLC0415  start-up
 
-    told = resolve_timestamp(text)
-    return dates.to_datetime(told).date() if told else datetime.now(UTC).date()
+    timestamp = resolve_timestamp(text)
+    return dates.to_datetime(timestamp).date() if timestamp else datetime.now(UTC).date()
 
 
 def resolve_build_time(text: str | None) -> str:
@@ -144,10 +144,10 @@ class SparkConfig:
         from unlost.research.spark.session import spark_session  # noqa: PLC0415
 
         with spark_session(self.master, self.conf) as session:
-            keeper = None if self.checkpoint_url is None else CheckpointStore(session, self.checkpoint_url)
-            yield SparkEngine(session, checkpoints=keeper)
-            if keeper is not None:
-                keeper.delete()
+            checkpoints = None if self.checkpoint_url is None else CheckpointStore(session, self.checkpoint_url)
+            yield SparkEngine(session, checkpoints=checkpoints)
+            if checkpoints is not None:
+                checkpoints.delete()
 
 
 def engine_options(command: _Command) -> _Command:
@@ -188,8 +188,8 @@ def spark_config(engine: str, master: str | None, spark_conf: tuple[str, ...], k
         raise UsageError("--engine spark needs --master, such as spark://host:7077, yarn or local[*]")
     conf = {}
     for setting in spark_conf:
-        name, found, value = setting.partition("=")
-        if not found or not name.startswith("spark."):
+        name, equals, value = setting.partition("=")
+        if not equals or not name.startswith("spark."):
             # The value after the equals sign may be a secret.
             raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
         conf[name] = value
@@ -208,8 +208,8 @@ def parquet_columns(text: str | None, cluster: SparkConfig | None) -> Mapping[st
         return COMMON_CRAWL_COLUMNS
     columns = {}
     for pair in text.split(","):
-        name, found, column = pair.partition("=")
-        if name not in _COLUMNS or name in columns or not found or not column:
+        name, equals, column = pair.partition("=")
+        if name not in _COLUMNS or name in columns or not equals or not column:
             raise UsageError(
                 f"{pair[:60]}: expected a column such as url=address, once for each of {', '.join(_COLUMNS)}"
             )

@@ -52,9 +52,9 @@ def open_output(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, for
 
         # Not via /dev/stdout: opening it again would overwrite a redirected file from its beginning.
         with tempfile.TemporaryDirectory(prefix="unlost-") as folder:
-            aside = Path(folder, "output")
-            yield aside
-            with aside.open("rb") as file:
+            temporary_file = Path(folder, "output")
+            yield temporary_file
+            with temporary_file.open("rb") as file:
                 sys.stdout.flush()
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         return
@@ -106,11 +106,11 @@ def format_columns(
     heads: Sequence[str], rows: Sequence[Sequence[str]], left_aligned: Collection[int] = frozenset({0})
 ) -> list[str]:
     """Return a table as lines of text: columns of words aligned left (by default the first), numbers right."""
-    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    widths = [max(len(row[index]) for row in (heads, *rows)) for index in range(len(heads))]
     return [
         "  ".join(
-            cell.ljust(width) if at in left_aligned else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if index in left_aligned else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (heads, *rows)
     ]

@@ -92,8 +92,8 @@ class OverlapOptions:
 
 def run_overlap(options: OverlapOptions) -> int:
     """Query the archives, print and write the result; return the exit code. Raises UsageError, InputError, OSError."""
-    chosen = read_registry(options.archives).only(options.only)
-    if not chosen:
+    archives = read_registry(options.archives).only(options.only)
+    if not archives:
         raise UsageError("no archive is on: name some by --only")
     problems = Problems()
     with _open_state(options) as state:
@@ -106,50 +106,50 @@ def run_overlap(options: OverlapOptions) -> int:
             lambda plan, pages: state.begin(plan, pages, options.seed, options.sample),
             {"sample": options.sample, "seed": options.seed},
         )
-        for archive in chosen:
+        for archive in archives:
             state.register_archive(archive.id, archive_endpoint(archive) or archive.timegate or "")
         if options.dry_run:
-            _say_request_count(state, chosen, options)
+            _say_request_count(state, archives, options)
             stops: dict[str, EarlyStop] = {}
         else:
-            stops = _query_archives(state, chosen, options)
-            figures = compute_overlap_stats(state, [archive.id for archive in chosen], options.fetch)
-            _print_result(figures, options)
+            stops = _query_archives(state, archives, options)
+            stats = compute_overlap_stats(state, [archive.id for archive in archives], options.fetch)
+            _print_result(stats, options)
             postponed = state.count_postponed() if options.live else 0
     say_problems(problems)
     if not options.dry_run:
-        is_whole = _say_remaining(figures, stops, postponed)
+        is_whole = _say_remaining(stats, stops, postponed)
         if not is_whole:
             return ArchiveError.exit_code
     return EXIT_SKIPPED_INPUT if problems.total else 0
 
 
 @contextmanager
-def _open_state(wanted: OverlapOptions) -> Iterator[OverlapState]:
+def _open_state(options: OverlapOptions) -> Iterator[OverlapState]:
     """Yield the state; for a dry run that has none yet, a temporary one."""
-    if wanted.state is None and wanted.is_stdin and not wanted.dry_run:
+    if options.state is None and options.is_stdin and not options.dry_run:
         raise UsageError("--urls - leaves no place for the answers: say by --state where to keep them")
-    place = wanted.state or wanted.urls.with_name(f"{wanted.urls.name}.overlap")
-    if wanted.dry_run and (wanted.restart or not place.exists()):
+    path = options.state or options.urls.with_name(f"{options.urls.name}.overlap")
+    if options.dry_run and (options.restart or not path.exists()):
         with TemporaryDirectory(prefix="unlost-") as folder, OverlapState(Path(folder, "state")) as state:
             yield state
     else:
-        with OverlapState(place) as state:
+        with OverlapState(path) as state:
             yield state
 
 
-def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> None:
+def _say_request_count(state: OverlapState, archives: Sequence[Archive], options: OverlapOptions) -> None:
     """Print how many requests are left: an upper bound, except that a TimeMap in several pages takes more."""
     rows = []
     for archive in archives:
         lists = state.count_unanswered(archive.id)
         # It is not yet known which of the unqueried pages have captures.
-        copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
+        copies = min(options.fetch, lists + len(state.unfetched(archive.id, options.fetch)))
         rows.append({"archive": archive.id, "lists": lists, "copies": copies})
     total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
     # Plus a robots.txt per site. It is not yet known which of the unqueried pages have captures.
-    live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
-    if wanted.json:
+    live = min(state.size, options.fetch * len(archives)) if options.live else 0
+    if options.json:
         write_lines([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
         return
     for row in rows:
@@ -159,73 +159,73 @@ def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted:
         "None was asked",
         level="info",
     )
-    if wanted.live:
+    if options.live:
         say(f"{live} live pages at most, and robots.txt of each site, would be looked at", level="info")
 
 
-def _query_archives(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> dict[str, EarlyStop]:
+def _query_archives(state: OverlapState, archives: Sequence[Archive], options: OverlapOptions) -> dict[str, EarlyStop]:
     """Send the remaining queries; return the archives that stopped early, and why."""
-    left = sum(
-        state.count_unanswered(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives
+    remaining = sum(
+        state.count_unanswered(archive.id) + len(state.unfetched(archive.id, options.fetch)) for archive in archives
     )
 
-    async def ask(bar: ProgressBar) -> dict[str, EarlyStop]:
+    async def run_survey(bar: ProgressBar) -> dict[str, EarlyStop]:
         with DocumentReader() as documents:
             async with AsyncExitStack() as stack:
-                courier = await stack.enter_async_context(open_http_client(wanted.contact, wanted.patience))
+                http_client = await stack.enter_async_context(open_http_client(options.contact, options.patience))
                 live = None
-                if wanted.live:
-                    web = PoliteLiveWebClient(SystemClock(), wanted.contact, wanted.delay, documents)
+                if options.live:
+                    web = PoliteLiveWebClient(SystemClock(), options.contact, options.delay, documents)
                     live = await stack.enter_async_context(web)
-                asking = OverlapSurvey(
+                survey = OverlapSurvey(
                     state,
-                    [create_client(archive, courier) for archive in archives],
-                    max_fetches=wanted.fetch,
+                    [create_client(archive, http_client) for archive in archives],
+                    max_fetches=options.fetch,
                     live_client=live,
-                    concurrency=wanted.concurrency,
+                    concurrency=options.concurrency,
                     documents=documents,
                     on_done=item_counter(bar),
                 )
-                return await asking.run()
+                return await survey.run()
 
-    with progress("asking archives", left, "questions") as bar, hint_on_interrupt():
-        return asyncio.run(ask(bar))
+    with progress("asking archives", remaining, "questions") as bar, hint_on_interrupt():
+        return asyncio.run(run_survey(bar))
 
 
-def _print_result(figures: OverlapStats, wanted: OverlapOptions) -> None:
-    name = "standard input" if wanted.is_stdin else wanted.urls.name
-    if wanted.html is not None:
-        with atomic_file(wanted.html) as file:
-            file.write(render_overlap_page(figures, name).encode("utf-8", "backslashreplace"))
-    if wanted.svg is not None:
-        with atomic_file(wanted.svg) as file:
-            file.write(draw_overlap(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
-    if wanted.plot is not None:
-        plot_overlap(figures, wanted.plot)
-    if wanted.json:
-        write_lines([dumps(overlap_to_json(figures)) + "\n"])
+def _print_result(stats: OverlapStats, options: OverlapOptions) -> None:
+    name = "standard input" if options.is_stdin else options.urls.name
+    if options.html is not None:
+        with atomic_file(options.html) as file:
+            file.write(render_overlap_page(stats, name).encode("utf-8", "backslashreplace"))
+    if options.svg is not None:
+        with atomic_file(options.svg) as file:
+            file.write(draw_overlap(stats.membership).encode("utf-8", "backslashreplace") + b"\n")
+    if options.plot is not None:
+        plot_overlap(stats, options.plot)
+    if options.json:
+        write_lines([dumps(overlap_to_json(stats)) + "\n"])
         return
-    lines = [overlap_headline(figures), *(escape_unprintable(each) for each in overlap_remarks(figures))]
-    lines += format_tables([*holdings_tables(figures), *capture_tables(figures)])
+    lines = [overlap_headline(stats), *(escape_unprintable(each) for each in overlap_remarks(stats))]
+    lines += format_tables([*holdings_tables(stats), *capture_tables(stats)])
     write_lines([line + "\n" for line in lines])
 
 
-def _say_remaining(figures: OverlapStats, stops: dict[str, EarlyStop], postponed: int) -> bool:
+def _say_remaining(stats: OverlapStats, stops: dict[str, EarlyStop], postponed: int) -> bool:
     """Print why the result is incomplete and how to resume; return whether it is complete."""
     for archive, stop in stops.items():
         _say_stop(archive, stop)
-    left = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
-    if left or stops:
-        say(f"left to ask: {format_count(left, 'question')}: the same command goes on", level="warning")
-    return not left and not stops
+    remaining = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in stats.archives)
+    if remaining or stops:
+        say(f"left to ask: {format_count(remaining, 'question')}: the same command goes on", level="warning")
+    return not remaining and not stops
 
 
 def _say_stop(archive: str, stop: EarlyStop) -> None:
     if isinstance(stop.error, NotNowError):
         until = to_local(stop.error.until, round_up=True)
-        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        reset_note = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
         say(
-            f"{stop.error}: run it again after {until}{forget}",
+            f"{stop.error}: run it again after {until}{reset_note}",
             level="warning",
             archive=archive,
             until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
@@ -299,8 +299,8 @@ def command(
     validate_plot_path(plot)
     for file in (html, svg, plot):
         check_output_file(file)
-    wanted = OverlapOptions(
+    options = OverlapOptions(
         urls, archives, only, sample, seed, fetch, live, delay, dry_run, concurrency, patience, state, restart,
         html, svg, plot, contact, json,
     )  # fmt: skip
-    ctx.exit(run_overlap(wanted))
+    ctx.exit(run_overlap(options))

@@ -132,7 +132,7 @@ def build(
         raise UsageError("--allow-partial and --max-bad are for one machine: leave out --engine spark")
     if len(names) > 1 and is_standard_output(output):
         raise UsageError("several policies make several files: give a folder for them")
-    is_made = _make_folder(output) if len(names) > 1 else False
+    is_created = _make_folder(output) if len(names) > 1 else False
     try:
         with ExitStack() as stack:
             if len(names) > 1:
@@ -141,13 +141,13 @@ def build(
                 reject_in_place(outputs.values(), inputs, force=force)
             else:
                 outputs = {names[0]: stack.enter_context(open_output(output, inputs, force=force))}
-            most = None if memory is None else memory << 20
+            memory_limit = None if memory is None else memory << 20
             if cluster is not None:
                 from unlost.research.spark.profiles import build_profiles  # noqa: PLC0415  start-up
 
-                there = stack.enter_context(cluster.engine())
+                spark_engine = stack.enter_context(cluster.engine())
                 text = None if psl is None else psl.read_bytes()
-                build_profiles(there, inputs, outputs, header, problems, suffixes=text, columns=parquet)
+                build_profiles(spark_engine, inputs, outputs, header, problems, suffixes=text, columns=parquet)
             elif by:
                 paths = [Path(file) for file in inputs]
                 build_profiles_by_part(
@@ -159,7 +159,7 @@ def build(
                     suffixes=suffix,
                     allow_partial=allow_partial,
                     max_bad=max_bad,
-                    memory=most,
+                    memory=memory_limit,
                 )
             else:
                 paths = [Path(file) for file in inputs]
@@ -174,11 +174,11 @@ def build(
                     allow_partial=allow_partial,
                     max_bad=max_bad,
                     threads=threads,
-                    memory=most,
+                    memory=memory_limit,
                     on_progress=bar.update,
                 )
     except BaseException:
-        if is_made:
+        if is_created:
             with suppress(OSError):
                 output.rmdir()
         raise
@@ -239,14 +239,14 @@ def lookup(
     if not addresses and not key:
         raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
     header = profile_builder.ProfileHeader.read(file)
-    opened = profile_builder.UriKeyProfile.open(file, load_suffix_list(psl, header.suffixes))
-    for beginning in key:
-        _print_holding(beginning, opened.lookup_key(beginning, year=year, mime=mime), json)
+    profile = profile_builder.UriKeyProfile.open(file, load_suffix_list(psl, header.suffixes))
+    for prefix in key:
+        _print_holding(prefix, profile.lookup_key(prefix, year=year, mime=mime), json)
     code = 0
     for batch in cli_inputs.read_batches(addresses):
         for line in batch:
             try:
-                _print_holding(line.decode(), opened.lookup(line.text, year=year, mime=mime), json)
+                _print_holding(line.decode(), profile.lookup(line.text, year=year, mime=mime), json)
             except UriError as error:
                 code = max(code, report_uri_error(line, error))
                 if json:
@@ -265,30 +265,30 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
     """
     with progress("checking", total_size([file])) as bar:
-        found = profile_builder.check_profile(file, bar.update)
-    problems = found.problems
+        report = profile_builder.check_profile(file, bar.update)
+    problems = report.problems
     if json:
         kinds = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
         result = {
             "file": str(file),
-            "policy": found.header.policy,
-            "rules": found.header.rules,
-            "keys": found.keys,
-            "frequency": found.frequency,
-            "spread": found.spread,
-            "sound": found.is_sound,
+            "policy": report.header.policy,
+            "rules": report.header.rules,
+            "keys": report.keys,
+            "frequency": report.frequency,
+            "spread": report.spread,
+            "sound": report.is_sound,
             "problems": kinds,
         }
         click.echo(dumps(result))
     else:
-        total = "more than 18 digits of" if found.frequency is None else found.frequency
-        click.echo(f"{found.header.policy}, rules {found.header.rules}")
-        click.echo(f"{found.keys} keys, {total} captures, a spread of {found.spread} at most")
+        total = "more than 18 digits of" if report.frequency is None else report.frequency
+        click.echo(f"{report.header.policy}, rules {report.header.rules}")
+        click.echo(f"{report.keys} keys, {total} captures, a spread of {report.spread} at most")
         for kind, count in problems.counts.items():
             click.echo(format_problem(kind, count, problems.first[kind]))
-        if found.is_sound:
+        if report.is_sound:
             click.echo("sound")
-    ctx.exit(0 if found.is_sound else _EXIT_FAILED_CHECK)
+    ctx.exit(0 if report.is_sound else _EXIT_FAILED_CHECK)
 
 
 @command.command(name="to-map")
@@ -336,12 +336,12 @@ def _check_folder(folder: Path, output: Path) -> None:
         raise InputError(f"{output}: cannot be written: {reason}")
 
 
-def _print_holding(asked: str, found: profile_builder.ProfileLookupResult, json: bool) -> None:
+def _print_holding(query: str, result: profile_builder.ProfileLookupResult, json: bool) -> None:
     if json:
-        _write(dumps({"asked": asked, **asdict(found)}))
+        _write(dumps({"asked": query, **asdict(result)}))
     else:
-        text = escape_untrusted(asked.encode("utf-8", "surrogateescape"), None)
-        _write(f"{text}\t{found.key}\t{found.frequency}\t{found.spread}\t{found.keys}")
+        text = escape_untrusted(query.encode("utf-8", "surrogateescape"), None)
+        _write(f"{text}\t{result.key}\t{result.frequency}\t{result.spread}\t{result.keys}")
 
 
 def _write(line: str) -> None:

@@ -18,8 +18,8 @@ _LINES_PER_UPDATE = 1000  # lines between two updates of the bar: an update cost
 class ProgressBar:
     """Receives the progress of long work. Its methods cost next to nothing if no bar is shown."""
 
-    def __init__(self, shown: "Progress | None", task: "TaskID | None") -> None:
-        self._display = shown
+    def __init__(self, display: "Progress | None", task: "TaskID | None") -> None:
+        self._display = display
         self._task = task
         self._finished_bytes = 0
         self._lines = 0
@@ -70,9 +70,9 @@ def progress(label: str, total: int | None = None, counted: str = "lines") -> It
     if not is_progress_visible():
         yield ProgressBar(None, None)
         return
-    shown = _create_display(total, counted)
-    with shown:
-        yield ProgressBar(shown, shown.add_task(label, total=total, lines=0))
+    display = _create_display(total, counted)
+    with display:
+        yield ProgressBar(display, display.add_task(label, total=total, lines=0))
 
 
 def item_counter(bar: ProgressBar) -> Callable[[], None]:
@@ -90,12 +90,12 @@ def item_counter(bar: ProgressBar) -> Callable[[], None]:
 def crawl_progress(bar: ProgressBar) -> Callable[[str, Mapping[str, object]], None]:
     """Return a crawl event callback that updates a bar."""
 
-    def tell(word: str, about: Mapping[str, object]) -> None:
-        fetched = about.get("fetched")
-        if word == "fetched" and isinstance(fetched, int):
+    def on_event(event: str, fields: Mapping[str, object]) -> None:
+        fetched = fields.get("fetched")
+        if event == "fetched" and isinstance(fetched, int):
             bar.update(fetched, lines=fetched)
 
-    return tell
+    return on_event
 
 
 def total_size(files: Sequence[Path]) -> int | None:
@@ -116,11 +116,11 @@ def is_progress_visible() -> bool:
 
 def _create_display(total: int | None, counted: str) -> "Progress":
     # Imported here, so that commands without a bar do not pay for it.
-    from rich import progress as parts  # noqa: PLC0415
+    from rich import progress as rich_progress  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    class Lines(parts.ProgressColumn):
+    class Lines(rich_progress.ProgressColumn):
         """Column with the number of lines, and lines per second."""
 
         def render(self, task: "Task") -> Text:
@@ -129,11 +129,17 @@ def _create_display(total: int | None, counted: str) -> "Progress":
             speed = count / task.elapsed if task.elapsed else 0
             return Text(f"{count:,} {counted}, {speed:,.0f}/s")
 
-    columns: list[parts.ProgressColumn] = [parts.TextColumn("{task.description}", markup=False), Lines()]
+    columns: list[rich_progress.ProgressColumn] = [
+        rich_progress.TextColumn("{task.description}", markup=False),
+        Lines(),
+    ]
     if total is not None:
-        columns[1:1] = [parts.BarColumn(), parts.DownloadColumn() if counted == "lines" else parts.MofNCompleteColumn()]
-        columns.append(parts.TimeRemainingColumn(compact=True))
+        columns[1:1] = [
+            rich_progress.BarColumn(),
+            rich_progress.DownloadColumn() if counted == "lines" else rich_progress.MofNCompleteColumn(),
+        ]
+        columns.append(rich_progress.TimeRemainingColumn(compact=True))
     # stdout and stderr are not redirected: the command's results must be printed verbatim.
-    return parts.Progress(
+    return rich_progress.Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     )

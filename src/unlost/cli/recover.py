@@ -105,7 +105,7 @@ class RecoverDisplay:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Stop the display. After Ctrl-C, say that nothing is lost."""
+        """Stop the display. After Ctrl-C, print that nothing is lost."""
         if self._display is not None:
             self._display.stop()
         if kind is KeyboardInterrupt:
@@ -156,14 +156,14 @@ class RecoverDisplay:
 class BufferedEvents:
     """Buffers failures until an archive has been reached: without a network, one message replaces them all."""
 
-    def __init__(self, on_event: EventListener, network: Connectivity) -> None:
+    def __init__(self, on_event: EventListener, connectivity: Connectivity) -> None:
         self._on_event = on_event
-        self._network = network
+        self._connectivity = connectivity
         self._buffer: list[RecoveryEvent] = []
 
     def on_event(self, event: RecoveryEvent) -> None:
         """Forward an event, or buffer it until an archive has been reached."""
-        if isinstance(event, _FAILURE_EVENTS) and self._network.is_undecided:
+        if isinstance(event, _FAILURE_EVENTS) and self._connectivity.is_undecided:
             if len(self._buffer) < _MAX_BUFFERED:
                 self._buffer.append(event)
             return
@@ -191,34 +191,37 @@ def _format_event(event: RecoveryEvent) -> str:
 
 
 def _create_display() -> "Progress":
-    from rich import progress as parts  # noqa: PLC0415  only for the display
+    from rich import progress as rich_progress  # noqa: PLC0415  only for the display
     from rich.console import Console  # noqa: PLC0415
 
     columns = (
-        parts.TextColumn("{task.description}", markup=False),
-        parts.TextColumn("{task.fields[text]}", markup=False),
-        parts.BarColumn(bar_width=20),
-        parts.TimeRemainingColumn(compact=True),
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.TextColumn("{task.fields[text]}", markup=False),
+        rich_progress.BarColumn(bar_width=20),
+        rich_progress.TimeRemainingColumn(compact=True),
     )
-    return parts.Progress(
+    return rich_progress.Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     )
 
 
 EXIT_NOTHING_RECOVERED = 1
-"""Exit code of a finished recovery that recovered nothing in any run."""
-_DATE_OPTIONS = ("at", "first", "last", "most_recent")  # fields of a plan that choose captures by date
+"""Exit code of a finished recovery that recovered nothing in any run.
+
+It is 0 as soon as any run has recovered something, so that a recovery that a timer repeats is not reported as
+failed."""
+_DATE_OPTIONS = ("at", "first", "last", "most_recent")  # fields of `RecoverOptions` that select captures by date
 
 
 class RecoverRun:
     """A run of `unlost recover`.
 
     Args:
-        plan: What to recover.
+        plan: Options of the recovery.
         folder: Folder of the recovery.
         archives: The sources by id.
         options: The command's options by name.
-        before: What the last run recovered; None for a new recovery.
+        previous: Options of the last run; None for a new recovery.
     """
 
     def __init__(
@@ -227,14 +230,14 @@ class RecoverRun:
         folder: Path,
         archives: Mapping[str, Archive],
         options: Mapping[str, Any],
-        before: RecoverOptions | None,
+        previous: RecoverOptions | None,
     ) -> None:
         self._plan = plan
         self._folder = folder
         self._archives = archives
         self._options = options
-        self._before = before
-        self._network = track_connectivity(archives.values())
+        self._before = previous
+        self._connectivity = track_connectivity(archives.values())
 
     def recover(self) -> int:
         """Recover what can be recovered now; return the exit code.
@@ -243,8 +246,8 @@ class RecoverRun:
             0 or EXIT_NOTHING_RECOVERED if nothing is left to do, else the exit code of ArchiveError.
         """
         self._warn_of_other_dates()
-        with self._remove_if_offline(), RecoverDisplay(is_json=self._options["json"]) as shown:
-            session = self._create_session(shown)
+        with self._remove_if_offline(), RecoverDisplay(is_json=self._options["json"]) as display:
+            session = self._create_session(display)
             result = uvloop.run(session.run())
         self._print_result(result, session.source_problems)
         if not result.is_done or result.is_stopped:
@@ -252,15 +255,15 @@ class RecoverRun:
         return 0 if result.counts[ResourceStatus.RECOVERED] else EXIT_NOTHING_RECOVERED
 
     def _warn_of_other_dates(self) -> None:
-        before, plan = self._before, self._plan
-        if before is not None and any(getattr(before, name) != getattr(plan, name) for name in _DATE_OPTIONS):
+        previous, plan = self._before, self._plan
+        if previous is not None and any(getattr(previous, name) != getattr(plan, name) for name in _DATE_OPTIONS):
             message = "what was recovered before stays, though other dates were asked for then"
             say(f"{message}: give another folder by -o to have all of it for these", level="warning")
 
     def estimate(self) -> int:
         """Print the estimated number of requests per archive; return the exit code."""
-        with self._remove_if_offline(), RecoverDisplay(is_json=False) as shown:
-            estimate = uvloop.run(self._create_session(shown).estimate(self._limit_share()))
+        with self._remove_if_offline(), RecoverDisplay(is_json=False) as display:
+            estimate = uvloop.run(self._create_session(display).estimate(self._limit_share()))
             # Archives without listings were not queried; those with listings show whether there is a network.
             if all(each.folder is None for each in self._archives.values()):
                 self._raise_if_offline()
@@ -289,15 +292,24 @@ class RecoverRun:
             for entry in summary_rows(state):
                 output.write(entry.to_tsv().encode("utf-8", "surrogateescape") + b"\n")
 
-    def _create_session(self, shown: RecoverDisplay) -> RecoverySession:
-        given = self._options
-        stop: Path | None = given["stop_file"]
+    def _create_session(self, display: RecoverDisplay) -> RecoverySession:
+        options = self._options
+        stop: Path | None = options["stop_file"]
         http_client = open_http_client(
-            given["contact"], LIMIT_WAIT_SECONDS, given["connections"], given["proxy"], network=self._network
+            options["contact"],
+            LIMIT_WAIT_SECONDS,
+            options["connections"],
+            options["proxy"],
+            connectivity=self._connectivity,
         )
-        shown.sent = http_client.request_counts
+        display.sent = http_client.request_counts
         run_options = RunOptions(
-            given["connections"], given["wait"], given["until_done"], given["delay"], given["contact"], given["proxy"]
+            options["connections"],
+            options["wait"],
+            options["until_done"],
+            options["delay"],
+            options["contact"],
+            options["proxy"],
         )
         return RecoverySession(
             self._folder,
@@ -306,9 +318,9 @@ class RecoverRun:
             http_client,
             SystemClock(),
             run_options,
-            BufferedEvents(shown.on_event, self._network).on_event,
+            BufferedEvents(display.on_event, self._connectivity).on_event,
             should_stop=lambda: stop is not None and stop.exists(),
-            confirm=lambda count, costs, is_begun: self._confirm(count, costs, shown, is_begun=is_begun),
+            confirm=lambda count, costs, is_begun: self._confirm(count, costs, display, is_begun=is_begun),
         )
 
     @contextmanager
@@ -325,44 +337,45 @@ class RecoverRun:
             raise
 
     def _raise_if_offline(self) -> None:
-        if (error := self._network.offline_error()) is not None:
+        if (error := self._connectivity.offline_error()) is not None:
             raise error
 
     def _say_offline(self) -> None:
-        """Print one message if no remote archive was reached, although local ones were."""
-        if (error := self._network.offline_error()) is not None:
+        """Print one message if no remote archive was reached, although local sources were read."""
+        if (error := self._connectivity.offline_error()) is not None:
             say(str(error), level="warning")
 
     def _should_report(self, archive: str) -> bool:
         """Return whether to report an archive's failure: not that of a remote one if no remote one was reached."""
-        return self._network.offline_error() is None or self._archives[archive].folder is not None
+        return self._connectivity.offline_error() is None or self._archives[archive].folder is not None
 
     def _confirm(
-        self, count: int, costs: Callable[[float], list[ArchiveCost]], shown: RecoverDisplay, *, is_begun: bool
+        self, count: int, costs: Callable[[float], list[ArchiveCost]], display: RecoverDisplay, *, is_begun: bool
     ) -> bool:
         """Print what fetching many listed URLs costs, and ask for confirmation, unless --yes was given.
 
         Args:
             count: Number of listed URLs.
             costs: Returns the costs for a share of the archives' limits.
-            shown: Display to pause while asking.
-            is_begun: Whether files are already being fetched. Then nothing is asked until the next run.
+            display: Display to pause during the prompt.
+            is_begun: Whether files are already being fetched. Then the prompt waits until the next run.
 
         Raises:
             UsageError: Confirmation is needed, but there is no terminal.
         """
         if is_begun and not self._options["yes"]:
             return False
-        found = costs(self._limit_share())
-        total = sum(each.capture_queries + each.fetches for each in found)
-        message = f"archives list {count:,} URLs of this site: {_format_requests(total)}{_format_costs_duration(found)}"
+        estimated_costs = costs(self._limit_share())
+        total = sum(each.capture_queries + each.fetches for each in estimated_costs)
+        duration = _format_costs_duration(estimated_costs)
+        message = f"archives list {count:,} URLs of this site: {_format_requests(total)}{duration}"
         if self._options["yes"]:
             say(message, level="info")
             return True
         hint = "give --yes to fetch them, or --limit, --include, --exclude or --linked-only to fetch less"
         if not (sys.stdin.isatty() and sys.stderr.isatty()) or self._options["json"]:
             raise UsageError(f"{message}: {hint}; the listings are stored")
-        with shown.paused():
+        with display.paused():
             return click.confirm(f"{message}. Fetch them?", err=True)
 
     def _limit_share(self) -> float:
@@ -396,20 +409,31 @@ class RecoverRun:
 
     def _print_result(self, result: RecoveryRunResult, source_problems: Mapping[str, Problems]) -> None:
         counts = result.counts
-        asked: dict[str, dict[str, int]] = {}
+        requests: dict[str, dict[str, int]] = {}
         for (archive, work), count in result.requests.items():
-            asked.setdefault(archive, {})[work.value] = count
+            requests.setdefault(archive, {})[work.value] = count
         if self._options["json"]:
-            closed = {
+            suspended = {
                 name: {"until": int(each.until) + 1, "reason": each.reason} for name, each in result.suspended.items()
             }
-            numbers = {**{standing.value: count for standing, count in counts.items()}, "doubtful": result.doubtful}
-            more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.skipped_links}
-            more |= {"left_out": result.left_out, "unlistable": result.unlistable, "unconfirmed": result.unconfirmed}
-            more |= {"other_host_lookups": result.other_host_lookups, "session_ids": result.session_ids}
-            more["problems"] = {name: found.counts for name, found in source_problems.items() if found.counts}
+            totals = {**{status.value: count for status, count in counts.items()}, "doubtful": result.doubtful}
+            counters = {
+                "requests": requests,
+                "closed": suspended,
+                "unlisted": result.unlisted,
+                "trapped": result.skipped_links,
+            }
+            counters |= {
+                "left_out": result.left_out,
+                "unlistable": result.unlistable,
+                "unconfirmed": result.unconfirmed,
+            }
+            counters |= {"other_host_lookups": result.other_host_lookups, "session_ids": result.session_ids}
+            counters["problems"] = {
+                name: each_problems.counts for name, each_problems in source_problems.items() if each_problems.counts
+            }
             click.echo(
-                dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
+                dumps({"event": "done", "folder": str(self._folder), **totals, "failed": result.failed, **counters})
             )
         self._say_offline()
         for name, message in result.unlisted.items():
@@ -419,14 +443,14 @@ class RecoverRun:
             say_problems(problems, name, "warning", archive=name)
         for reason, count in result.skipped_links.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
-        for name, closing in result.suspended.items():
+        for name, suspension in result.suspended.items():
             if self._should_report(name):
-                when = dates.to_local(closing.until, round_up=True)
-                say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
+                when = dates.to_local(suspension.until, round_up=True)
+                say(f"{name}: goes on at {when} ({suspension.message})", level="warning", archive=name)
         total = sum(result.requests.values())
         self._say_counts(result, total)
         self._say_what_next(result)
-        if result.unlistable and self._network.offline_error() is None:
+        if result.unlistable and self._connectivity.offline_error() is None:
             say(unlistable_sentence(result.unlistable), level="info")
 
     def _say_counts(self, result: RecoveryRunResult, total: int) -> None:
@@ -550,32 +574,32 @@ source_options = (
 )
 
 
-def select_sources(ctx: click.Context, given: Mapping[str, Any], plan: "RecoverOptions") -> "dict[str, Archive]":
+def select_sources(ctx: click.Context, options: Mapping[str, Any], plan: "RecoverOptions") -> "dict[str, Archive]":
     """Return the sources to recover from, by id: local sources, then archives, then the live site.
 
     Raises:
         UsageError: Options contradict each other.
         InputError: A source cannot be read.
     """
-    _check_dates(given, plan)
-    found: dict[str, Archive] = {}
-    if given["warc"] or given["har"] or given["browser_cache"]:
-        tell = partial(say, level="note")
-        found |= local_source_archives(given["warc"], given["har"], given["browser_cache"], tell)
-    if given["no_archives"]:
+    _check_dates(options, plan)
+    sources: dict[str, Archive] = {}
+    if options["warc"] or options["har"] or options["browser_cache"]:
+        on_message = partial(say, level="note")
+        sources |= local_source_archives(options["warc"], options["har"], options["browser_cache"], on_message)
+    if options["no_archives"]:
         for name in ("archives", "only"):
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 raise UsageError(f"--no-archives and --{name} exclude each other: give one of them")
-        if not found and not given["live"]:
+        if not sources and not options["live"]:
             raise UsageError("--no-archives needs a source: give --warc, --har, --browser-cache or --live")
     else:
-        found |= select_archives(given["archives"], given["only"])
-    return found | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if given["live"] else {})
+        sources |= select_archives(options["archives"], options["only"])
+    return sources | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if options["live"] else {})
 
 
-def _check_dates(given: Mapping[str, Any], plan: "RecoverOptions") -> None:
+def _check_dates(options: Mapping[str, Any], plan: "RecoverOptions") -> None:
     now = dates.from_epoch(str(int(SystemClock().now())))
-    if given["live"] and plan.last is not None and plan.last < now:
+    if options["live"] and plan.last is not None and plan.last < now:
         raise UsageError("--live and --to exclude each other: what the live site responds now is later than --to")
 
 
@@ -613,15 +637,15 @@ _OPTIONS = (
 @click.argument("url", metavar="URL")
 @with_options(_OPTIONS)
 @click.pass_context
-def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def command(ctx: click.Context, /, url: str, **options: Any) -> None:  # noqa: ANN401  the options, by their names
     """Bring a lost website back from all archives together.
 
     What comes back is kept in a folder, as WARC. The same command again goes on where the last one ended: it asks for
     what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
     nothing ever came back.
     """
-    plan = parse_recover_options(url, given)
-    folder = given["output"] or Path(_default_folder(plan.url))
+    plan = parse_recover_options(url, options)
+    folder = options["output"] or Path(_default_folder(plan.url))
     before = None
     if (folder / STATE_FILE_NAME).is_file():
         # Report conflicts with the state before anything about archives.
@@ -629,18 +653,18 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
             state.check_options(plan)
             before = state.options()
             plan = _inherit_options(ctx, plan, state.inherited_options())
-    run = RecoverRun(plan, folder, select_sources(ctx, given, plan), given, before)
-    check_output_file(given["summary"])
+    run = RecoverRun(plan, folder, select_sources(ctx, options, plan), options, before)
+    check_output_file(options["summary"])
     with ensure_directory(folder):
-        code = run.estimate() if given["dry_run"] else run.recover()
-        if given["summary"] is not None:
-            run.write_summary(given["summary"])
+        code = run.estimate() if options["dry_run"] else run.recover()
+        if options["summary"] is not None:
+            run.write_summary(options["summary"])
     ctx.exit(code)
 
 
-def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOptions | None) -> RecoverOptions:
-    """Return a plan with the defaults of the version that began the recovery, unless options override them."""
-    if before is None:
+def _inherit_options(ctx: click.Context, plan: RecoverOptions, stored_options: RecoverOptions | None) -> RecoverOptions:
+    """Return the plan with the defaults of the version that began the recovery, unless options override them."""
+    if stored_options is None:
         return plan
     options = {
         "policy": ("policy", "linked_only"),
@@ -648,7 +672,7 @@ def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOp
         "drop_rejected": ("drop_rejected",),
     }
     stored = {
-        name: getattr(before, name)
+        name: getattr(stored_options, name)
         for name, params in options.items()
         if all(ctx.get_parameter_source(each) is ParameterSource.DEFAULT for each in params)
     }

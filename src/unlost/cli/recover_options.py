@@ -136,48 +136,48 @@ def with_options(options: Iterable[OptionDecorator]) -> OptionDecorator:
     return decorate
 
 
-def parse_recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
+def parse_recover_options(url: str, options: Mapping[str, Any]) -> RecoverOptions:
     """Return what to recover, from the values of `recover_options` or `order_options`.
 
     Raises:
         UsageError, click.UsageError: An option is invalid, or options contradict each other.
         InputError: A file of URLs or expressions cannot be read.
     """
-    first = dates.pad(given["from"]) if given["from"] else None
-    last = dates.pad(given["to"], round_up=True) if given["to"] else None
-    if given["most_recent"] and given["at"]:
+    first = dates.pad(options["from"]) if options["from"] else None
+    last = dates.pad(options["to"], round_up=True) if options["to"] else None
+    if options["most_recent"] and options["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
     if first and last and first > last:
         raise UsageError("--from is later than --to: nothing lies between")
-    if given["policy"] and given["linked_only"]:
+    if options["policy"] and options["linked_only"]:
         raise UsageError("--policy and --linked-only exclude each other: --linked-only is --policy knowledgeable")
     policy = (
         RecoverPolicy.KNOWLEDGEABLE
-        if given["linked_only"]
-        else RecoverPolicy(given["policy"] or RecoverPolicy.COMPLETE)
+        if options["linked_only"]
+        else RecoverPolicy(options["policy"] or RecoverPolicy.COMPLETE)
     )
     plan = RecoverOptions(
         parse_argument(url, normalize_input_url),
-        urls=_read_urls(given["urls"]),
-        page=given["page"],
-        subdomains=given["subdomains"],
-        depth=given["depth"],
-        limit=given["limit"],
-        include=given.get("include", ()),
-        exclude=(*given.get("exclude", ()), *_read_expressions(given.get("exclude_from"))),
-        ignore_case=given["ignore_case"],
-        page_requisites=given["page_requisites"],
-        requisite_files=given["requisite_files"],
-        requisite_bytes=parse_byte_size(given["requisite_bytes"]),
-        requisite_lookups=given["requisite_lookups"],
-        include_left_out=given["include_left_out"],
+        urls=_read_urls(options["urls"]),
+        page=options["page"],
+        subdomains=options["subdomains"],
+        depth=options["depth"],
+        limit=options["limit"],
+        include=options.get("include", ()),
+        exclude=(*options.get("exclude", ()), *_read_expressions(options.get("exclude_from"))),
+        ignore_case=options["ignore_case"],
+        page_requisites=options["page_requisites"],
+        requisite_files=options["requisite_files"],
+        requisite_bytes=parse_byte_size(options["requisite_bytes"]),
+        requisite_lookups=options["requisite_lookups"],
+        include_left_out=options["include_left_out"],
         policy=policy,
-        at=given["at"],
+        at=options["at"],
         first=first,
         last=last,
-        most_recent=given["most_recent"],
-        all_versions=given["all_versions"],
-        drop_rejected=given["drop_rejected"],
+        most_recent=options["most_recent"],
+        all_versions=options["all_versions"],
+        drop_rejected=options["drop_rejected"],
     )
     RecoveryScope.of(plan)  # raises for invalid expressions
     return plan

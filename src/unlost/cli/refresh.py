@@ -1,7 +1,4 @@
-"""`unlost refresh`.
-
-Learns from logs when ETag and Last-Modified can be trusted, and simulates webs whose changes are known.
-"""
+"""`unlost refresh`: learns from logs when ETag and Last-Modified can be trusted, and simulates webs."""
 
 import gc
 import os
@@ -41,13 +38,13 @@ from unlost.refresh.schemes import (
     distinct_scores,
     filter_scores,
     find_dominators,
+    render_schemes_plot,
     scheme_cells,
     scheme_name,
     score_all_schemes,
     score_scheme,
     undominated_schemes,
 )
-from unlost.refresh.schemes import render_schemes_plot as drawn
 from unlost.refresh.visit import serialize_visit
 from unlost.research.refresh_simulation import SimulationScore, SimulationTrial, run_trial, to_log
 from unlost.research.simulated_web import MIXTURES, TRAITS, get_mixture, simulate_visits
@@ -85,9 +82,9 @@ class LearnResult:
 def judge_matrix(text: str, target: float, *, everything: bool) -> LearnResult:
     """Score the schemes on a decision matrix alone. Raises UsageError."""
     matrix = DecisionMatrix.parse(sys.stdin.read() if text == "-" else text)
-    judged = score_all_schemes(matrix)
+    scores = score_all_schemes(matrix)
     return LearnResult(
-        matrix, target, _printed_schemes(judged, matrix, everything=everything), choose_scheme(judged, target)
+        matrix, target, _printed_schemes(scores, matrix, everything=everything), choose_scheme(scores, target)
     )
 
 
@@ -110,26 +107,30 @@ def learn_from_logs(
         names = ", ".join(map(str, logs))
         raise InputError(f"{names}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs")
     matrix = history.matrix(by_text=by_text)
-    judged = score_all_schemes(matrix)
-    shown = _printed_schemes(judged, matrix, everything=everything)
+    scores = score_all_schemes(matrix)
+    shown = _printed_schemes(scores, matrix, everything=everything)
     # All candidates: one per distinct result, so that none is chosen by the interval of another with equal results.
-    candidates = distinct_scores(undominated_schemes(judged), matrix.used_cells)
-    asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
-    spans = dict(zip(asked, history.bootstrap_reliability(asked, seed, by_text=by_text), strict=True))
-    chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in spans.items()})
-    gc.disable()  # else the collector scans the data of a million hosts again and again
+    candidates = distinct_scores(undominated_schemes(scores), matrix.used_cells)
+    sampled_scores = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
+    intervals = dict(
+        zip(sampled_scores, history.bootstrap_reliability(sampled_scores, seed, by_text=by_text), strict=True)
+    )
+    chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in intervals.items()})
+    gc.disable()  # otherwise the collector would scan the data of a million hosts repeatedly
     try:
         policy = learn_policy(history, LearningOptions(target, by_text=by_text, audit_share=audit))
     finally:
         gc.freeze()
         gc.enable()
     policy.scheme = DOWNLOAD_ALL if chosen is None else chosen.scheme
-    return LearnResult(matrix, target, shown, chosen, spans, by_text, history, policy, problems, reading.unknown_fields)
+    return LearnResult(
+        matrix, target, shown, chosen, intervals, by_text, history, policy, problems, reading.unknown_fields
+    )
 
 
-def _printed_schemes(judged: list[SchemeScore], matrix: DecisionMatrix, *, everything: bool) -> list[SchemeScore]:
+def _printed_schemes(scores: list[SchemeScore], matrix: DecisionMatrix, *, everything: bool) -> list[SchemeScore]:
     return distinct_scores(
-        undominated_schemes(judged if everything else filter_scores(judged, _RELIABLE, _USEFUL)), matrix.used_cells
+        undominated_schemes(scores if everything else filter_scores(scores, _RELIABLE, _USEFUL)), matrix.used_cells
     )
 
 
@@ -137,27 +138,29 @@ def _obvious_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
     return [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
 
 
-def write_files(found: LearnResult, output: Path | None, picture: Path | None) -> bool:
+def write_files(learned: LearnResult, output: Path | None, plot: Path | None) -> bool:
     """Write the requested files, and print what could not be read; return whether there was any."""
-    if picture is not None:
-        stated = found.policy.estimate if found.policy is not None else None
-        with atomic_file(picture) as file:
-            file.write(drawn(score_all_schemes(found.matrix), found.matrix.used_cells, stated).encode())
-    if output is not None and found.policy is not None:
+    if plot is not None:
+        estimate = learned.policy.estimate if learned.policy is not None else None
+        with atomic_file(plot) as file:
+            file.write(
+                render_schemes_plot(score_all_schemes(learned.matrix), learned.matrix.used_cells, estimate).encode()
+            )
+    if output is not None and learned.policy is not None:
         if output == Path("-"):
-            for line in serialize_policy(found.policy):
+            for line in serialize_policy(learned.policy):
                 click.echo(line.decode(), nl=False)
         else:
-            write_policy(output, found.policy)
-    say_problems(found.problems)
-    for name, count in sorted(found.unknown.items()):
+            write_policy(output, learned.policy)
+    say_problems(learned.problems)
+    for name, count in sorted(learned.unknown.items()):
         say(f"{name}: no field of a visit, not looked at ({count})", level="warning")
-    return found.problems.total > 0
+    return learned.problems.total > 0
 
 
-def print_json(found: LearnResult, *, schedule: bool) -> None:
+def print_json(learned: LearnResult, *, schedule: bool) -> None:
     """Print everything as one JSON object."""
-    matrix, policy, history = found.matrix, found.policy, found.history
+    matrix, policy, history = learned.matrix, learned.policy, learned.history
     result: dict[str, object] = {
         "pairs": matrix.total,
         "changed": matrix.all_changed,
@@ -165,27 +168,27 @@ def print_json(found: LearnResult, *, schedule: bool) -> None:
             cell: list(both) for cell, *both in zip(MATRIX_CELLS, matrix.changed, matrix.unchanged, strict=True)
         },
         "indicators": [_indicator_object(matrix, name) for name in ("date", "tag")],
-        "schemes": [_scheme_object(one, found) for one in found.schemes],
+        "schemes": [_scheme_object(one, learned) for one in learned.schemes],
         "obvious": [
-            _scheme_object(one, found) | {"dominated_by": _dominating(one, found.schemes, matrix)}
+            _scheme_object(one, learned) | {"dominated_by": _dominating(one, learned.schemes, matrix)}
             for one in _obvious_schemes(matrix)
         ],
         "both_present": [
             _scheme_object(score_scheme(restrict_to_both_present(matrix), NAMED_SCHEMES[name]), None) | {"name": name}
             for name in OBVIOUS_SCHEMES
         ],
-        "chosen": found.chosen and _scheme_object(found.chosen, found),
+        "chosen": learned.chosen and _scheme_object(learned.chosen, learned),
     }
     if history is not None and policy is not None:
-        stated = policy.estimate
+        estimate = policy.estimate
         result |= {
             "visits": history.visits,
             "tally": history.visit_stats,
-            "learned": stated
+            "learned": estimate
             and {
-                "reliability": stated.reliability,
-                "interval": [stated.interval.low, stated.interval.high],
-                "usefulness": stated.usefulness,
+                "reliability": estimate.reliability,
+                "interval": [estimate.interval.low, estimate.interval.high],
+                "usefulness": estimate.usefulness,
                 "most": policy.skip_threshold,
             },
             "bytes_and_text": dict(
@@ -197,24 +200,24 @@ def print_json(found: LearnResult, *, schedule: bool) -> None:
             ],
             "liars": [
                 {"host": one.host, "indicator": one.indicator, "lies": one.false_claims, "claims": one.claims}
-                for one in found.unreliable_hosts
+                for one in learned.unreliable_hosts
             ],
-            "problems": found.problems.counts,
-            "unknown_fields": found.unknown,
+            "problems": learned.problems.counts,
+            "unknown_fields": learned.unknown,
         }
         if schedule:
             result["schedule"] = [
                 {"host": host, "changes_a_day": rate, "look_again_after_days": days}
-                for host, rate, days in _schedule(found, history)
+                for host, rate, days in _schedule(learned, history)
             ]
     click.echo(dumps(result))
 
 
-def _scheme_object(one: SchemeScore, found: LearnResult | None) -> dict[str, object]:
-    by_host = found.spans.get(one.scheme) if found is not None else None
+def _scheme_object(one: SchemeScore, learned: LearnResult | None) -> dict[str, object]:
+    by_host = learned.spans.get(one.scheme) if learned is not None else None
     reliability, usefulness = one.reliability_interval, one.usefulness_interval
     result: dict[str, object] = {
-        "name": scheme_name(one.scheme, found.matrix.used_cells if found is not None else DOWNLOAD_ALL),
+        "name": scheme_name(one.scheme, learned.matrix.used_cells if learned is not None else DOWNLOAD_ALL),
         "download": scheme_cells(one.scheme),
         "missed": one.missed,
         "unnecessary": one.unnecessary,
@@ -240,24 +243,24 @@ def _dominating(one: SchemeScore, shown: list[SchemeScore], matrix: DecisionMatr
     ]
 
 
-def _schedule(found: LearnResult, history: ChangeHistory) -> list[tuple[str, float, float | None]]:
+def _schedule(learned: LearnResult, history: ChangeHistory) -> list[tuple[str, float, float | None]]:
     """Return for each host the changes per page and day, and the days until half of its pages have changed.
 
     The days are None if they are a million or more. Hosts without an estimate are left out.
     """
     rows: list[tuple[str, float, float | None]] = []
-    rates = history.change_rates(by_text=found.by_text)
-    for host, rate in zip(history.hosts(by_text=found.by_text), rates, strict=True):
+    rates = history.change_rates(by_text=learned.by_text)
+    for host, rate in zip(history.hosts(by_text=learned.by_text), rates, strict=True):
         if rate is not None:
             days = rate.seconds_until(0.5) / 86400
             rows.append((host.name, rate.per_second * 86400, days if days < 1e6 else None))
     return rows
 
 
-def print_report(found: LearnResult, *, schedule: bool) -> None:
+def print_report(learned: LearnResult, *, schedule: bool) -> None:
     """Print the report as text."""
-    schedules = _schedule(found, found.history) if schedule and found.history is not None else []
-    for line in report_lines(found, schedules):
+    schedules = _schedule(learned, learned.history) if schedule and learned.history is not None else []
+    for line in report_lines(learned, schedules):
         click.echo(line)
 
 
@@ -266,25 +269,25 @@ def percent(share: float) -> str:
     return f"{100 * share:.4f}"
 
 
-def scheme_rows(found: LearnResult, judged: Sequence[SchemeScore]) -> list[str]:
+def scheme_rows(learned: LearnResult, scores: Sequence[SchemeScore]) -> list[str]:
     """Return the table of schemes."""
     heads = ["scheme", "downloads", "missed", "unnecessary", "reliability %", "95 % (Wilson)", "usefulness %"]
-    if found.spans:
+    if learned.spans:
         heads.insert(6, "95 % (by host)")
     rows = []
-    for one in judged:
+    for one in scores:
         low = one.reliability_interval
         row = [
-            scheme_name(one.scheme, found.matrix.used_cells) or "-",
-            " ".join(scheme_cells(one.scheme & found.matrix.used_cells)),
+            scheme_name(one.scheme, learned.matrix.used_cells) or "-",
+            " ".join(scheme_cells(one.scheme & learned.matrix.used_cells)),
             f"{one.missed:,}",
             f"{one.unnecessary:,}",
             percent(one.reliability),
             f"{percent(low.low)}-{percent(low.high)}",
             percent(one.usefulness),
         ]
-        if found.spans:
-            span = found.spans.get(one.scheme)
+        if learned.spans:
+            span = learned.spans.get(one.scheme)
             row.insert(6, "" if span is None else f"{percent(span.low)}-{percent(span.high)}")
         rows.append(row)
     return format_columns(heads, rows)
@@ -299,11 +302,11 @@ def matrix_rows(matrix: DecisionMatrix) -> list[str]:
     return format_columns(["changed / unchanged", *(f"ETag {state}" for state in INDICATOR_STATES)], rows)
 
 
-def report_lines(found: LearnResult, schedule: Sequence[tuple[str, float, float | None]]) -> Iterator[str]:
+def report_lines(learned: LearnResult, schedule: Sequence[tuple[str, float, float | None]]) -> Iterator[str]:
     """Yield the lines of the report."""
-    matrix = found.matrix
-    if found.history is not None:
-        yield from _visits(found.history)
+    matrix = learned.matrix
+    if learned.history is not None:
+        yield from _visits(learned.history)
     share = f"{100 * matrix.all_changed / matrix.total:.1f} %" if matrix.total else "n/a"
     yield f"{matrix.total:,} pairs of consecutive visits, {matrix.all_changed:,} changed ({share})"
     yield ""
@@ -312,24 +315,24 @@ def report_lines(found: LearnResult, schedule: Sequence[tuple[str, float, float 
     yield from _indicators(matrix)
     yield ""
     yield "Schemes that no other dominates:"
-    yield from scheme_rows(found, found.schemes)
+    yield from scheme_rows(learned, learned.schemes)
     yield ""
     yield "The obvious schemes:"
     obvious = [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
-    yield from scheme_rows(found, obvious)
+    yield from scheme_rows(learned, obvious)
     for name, one in zip(OBVIOUS_SCHEMES, obvious, strict=True):
         by = [
             scheme_name(other.scheme, matrix.used_cells) or "one without a name"
-            for other in find_dominators(one, found.schemes)
+            for other in find_dominators(one, learned.schemes)
         ]
         if by:
             yield f"{name} is dominated by {', '.join(by)}."
     yield from _both_present_lines(matrix)
     yield ""
-    yield _choice(found)
-    if found.history is not None:
-        yield from _learned(found)
-        yield from _hosts(found, found.history)
+    yield _choice(learned)
+    if learned.history is not None:
+        yield from _learned(learned)
+        yield from _hosts(learned, learned.history)
     if schedule:
         yield ""
         yield "When half of a host's pages will have changed:"
@@ -391,27 +394,28 @@ def _both_present_lines(matrix: DecisionMatrix) -> Iterator[str]:
     yield from format_columns(["scheme", "missed", "unnecessary", "reliability %", "usefulness %"], rows)
 
 
-def _choice(found: LearnResult) -> str:
-    if found.chosen is None:
-        return f"No scheme of the 512 surely has a reliability of {100 * found.target:g} %: download everything."
-    name = scheme_name(found.chosen.scheme, found.matrix.used_cells) or "one without a name"
-    cells = " ".join(scheme_cells(found.chosen.scheme))
-    return f"For a reliability of {100 * found.target:g} %: {name}, which downloads {cells}."
+def _choice(learned: LearnResult) -> str:
+    if learned.chosen is None:
+        return f"No scheme of the 512 surely has a reliability of {100 * learned.target:g} %: download everything."
+    name = scheme_name(learned.chosen.scheme, learned.matrix.used_cells) or "one without a name"
+    cells = " ".join(scheme_cells(learned.chosen.scheme))
+    return f"For a reliability of {100 * learned.target:g} %: {name}, which downloads {cells}."
 
 
-def _learned(found: LearnResult) -> Iterator[str]:
-    stated = found.policy.estimate if found.policy is not None else None
-    if stated is None:
+def _learned(learned: LearnResult) -> Iterator[str]:
+    estimate = learned.policy.estimate if learned.policy is not None else None
+    if estimate is None:
         yield "With all indicators and by host: nothing surely reaches it either."
         return
     yield (
-        f"With all indicators and by host: reliability {percent(stated.reliability)} % "
-        f"({percent(stated.interval.low)}-{percent(stated.interval.high)}), usefulness {percent(stated.usefulness)} %, "
-        f"tried on {stated.changed:,} changes of {stated.hosts:,} hosts."
+        f"With all indicators and by host: reliability {percent(estimate.reliability)} % "
+        f"({percent(estimate.interval.low)}-{percent(estimate.interval.high)}), "
+        f"usefulness {percent(estimate.usefulness)} %, "
+        f"tried on {estimate.changed:,} changes of {estimate.hosts:,} hosts."
     )
 
 
-def _hosts(found: LearnResult, history: ChangeHistory) -> Iterator[str]:
+def _hosts(learned: LearnResult, history: ChangeHistory) -> Iterator[str]:
     neither, of_bytes, of_text, both = history.core.bytes_and_text()
     if neither + of_bytes + of_text + both:
         yield ""
@@ -427,10 +431,10 @@ def _hosts(found: LearnResult, history: ChangeHistory) -> Iterator[str]:
     ]
     yield "Hosts that send an ETag, by server:"
     yield from format_columns(["server", "always", "sometimes", "never"], rows)
-    liars = found.unreliable_hosts
-    if liars:
+    unreliable_hosts = learned.unreliable_hosts
+    if unreliable_hosts:
         yield ""
-        yield f"Hosts that say `same` when pages change, out of habit: {len(liars):,}"
+        yield f"Hosts that say `same` when pages change, out of habit: {len(unreliable_hosts):,}"
         rows = [
             [
                 _escape(one.host),
@@ -438,7 +442,7 @@ def _hosts(found: LearnResult, history: ChangeHistory) -> Iterator[str]:
                 f"{one.false_claims:,}",
                 f"{one.claims:,}",
             ]
-            for one in liars[:_MAX_ROWS]
+            for one in unreliable_hosts[:_MAX_ROWS]
         ]
         yield from format_columns(["host", "header", "lies", "of"], rows)
 
@@ -468,17 +472,17 @@ def write_log(name: str, hosts: int, visits: int, seed: int, output: Path) -> No
 def print_scores(names: tuple[str, ...], hosts: int, visits: int, seed: int, reliability: float, *, json: bool) -> None:
     """Print what each method missed and cost, for each mixture."""
     for one in [get_mixture(name) for name in names or MIXTURES]:
-        done = run_trial(one, hosts, visits, seed, LearningOptions(reliability))
+        trial = run_trial(one, hosts, visits, seed, LearningOptions(reliability))
         if json:
-            for score in done.scores:
-                click.echo(dumps(_score_object(done, score)))
+            for score in trial.scores:
+                click.echo(dumps(_score_object(trial, score)))
         else:
-            click.echo("\n".join([*_score_table(done), ""]))
+            click.echo("\n".join([*_score_table(trial), ""]))
 
 
-def _score_object(done: SimulationTrial, score: SimulationScore) -> dict[str, object]:
+def _score_object(trial: SimulationTrial, score: SimulationScore) -> dict[str, object]:
     result: dict[str, object] = {
-        "mixture": done.mixture,
+        "mixture": trial.mixture,
         "way": score.name,
         "changed": score.changed,
         "unchanged": score.unchanged,
@@ -490,13 +494,13 @@ def _score_object(done: SimulationTrial, score: SimulationScore) -> dict[str, ob
         "bytes": score.bytes,
         "requests": score.requests,
     }
-    stated = done.policy.estimate
+    estimate = trial.policy.estimate
     if score.name == "learned":
-        result["stated"] = stated and [stated.reliability, stated.interval.low, stated.interval.high]
+        result["stated"] = estimate and [estimate.reliability, estimate.interval.low, estimate.interval.high]
     return result
 
 
-def _score_table(done: SimulationTrial) -> list[str]:
+def _score_table(trial: SimulationTrial) -> list[str]:
     heads = ["way to decide", "missed", "reliability %", "usefulness %", "MB", "requests", "audits"]
     rows = [
         [
@@ -508,15 +512,15 @@ def _score_table(done: SimulationTrial) -> list[str]:
             f"{score.requests:,}",
             f"{score.audited:,}" if score.audited else "",
         ]
-        for score in done.scores
+        for score in trial.scores
     ]
-    first = done.scores[0]
-    about = f"{done.mixture}: {first.changed + first.unchanged:,} pairs, {first.changed:,} changed"
-    stated = done.policy.estimate
+    first = trial.scores[0]
+    about = f"{trial.mixture}: {first.changed + first.unchanged:,} pairs, {first.changed:,} changed"
+    estimate = trial.policy.estimate
     promise = "The learner found nothing that is sure enough, and downloads everything."
-    if stated is not None:
-        low, high = 100 * stated.interval.low, 100 * stated.interval.high
-        promise = f"Stated by the learner: {100 * stated.reliability:.4f} % ({low:.4f}-{high:.4f})"
+    if estimate is not None:
+        low, high = 100 * estimate.interval.low, 100 * estimate.interval.high
+        promise = f"Stated by the learner: {100 * estimate.reliability:.4f} % ({low:.4f}-{high:.4f})"
     return [about, *format_columns(heads, rows), promise]
 
 
@@ -580,15 +584,15 @@ def learn(
         if path is not None and not is_standard_output(path):
             check_output_file(path)
     if matrix is not None:
-        found = judge_matrix(matrix, reliability, everything=all)
+        learned = judge_matrix(matrix, reliability, everything=all)
     else:
-        found = learn_from_logs(log, reliability, by_text=change == "text", audit=audit, seed=seed, everything=all)
-    unreadable = write_files(found, output, plot)
+        learned = learn_from_logs(log, reliability, by_text=change == "text", audit=audit, seed=seed, everything=all)
+    unreadable = write_files(learned, output, plot)
     if json:
-        print_json(found, schedule=schedule)
+        print_json(learned, schedule=schedule)
     elif output is None or output != Path("-"):
-        print_report(found, schedule=schedule)
-    ctx.exit(EXIT_SKIPPED_INPUT if unreadable else 0 if found.chosen is not None or found.policy_skips else 1)
+        print_report(learned, schedule=schedule)
+    ctx.exit(EXIT_SKIPPED_INPUT if unreadable else 0 if learned.chosen is not None or learned.policy_skips else 1)
 
 
 @command.command()

@@ -51,7 +51,7 @@ class StdoutLines:
     """Buffered lines on standard output. A context manager."""
 
     def __init__(self) -> None:
-        self._waiting: list[str] = []
+        self._buffer: list[str] = []
         self._size = 0
 
     def __enter__(self) -> Self:
@@ -64,35 +64,35 @@ class StdoutLines:
 
     def add(self, line: bytes) -> None:
         """Add a line, and write the buffer if it is full."""
-        self._waiting.append(line.decode("utf-8", "surrogateescape"))
+        self._buffer.append(line.decode("utf-8", "surrogateescape"))
         self._size += len(line)
         if self._size >= _BUFFER_BYTES:
             self._write()
 
     def _write(self) -> None:
-        write_lines(self._waiting)
-        self._waiting.clear()
+        write_lines(self._buffer)
+        self._buffer.clear()
         self._size = 0
 
 
-def print_summary(figures: RecoveryStats, t: Translations) -> None:
+def print_summary(stats: RecoveryStats, t: Translations) -> None:
     """Print how much was recovered, by kind and by archive, and why the rest was not."""
     lines = [
-        *([escape_unprintable(figures.url)] if figures.url else []),
-        report_headline(figures, t),
-        *report_remarks(figures, t),
+        *([escape_unprintable(stats.url)] if stats.url else []),
+        report_headline(stats, t),
+        *report_remarks(stats, t),
     ]
-    if figures.total:
+    if stats.total:
         outcomes = [
-            (outcome_text(figures, t, "outcome", each), t.number(count))
-            for each, count in figures.count_outcomes()
+            (outcome_text(stats, t, "outcome", each), t.number(count))
+            for each, count in stats.count_outcomes()
             if count
         ]
         lines += ["", *format_columns((t("head.outcome"), t("head.files")), outcomes)]
         uses = [
-            ("head.pages_row", figures.pages),
-            ("head.parts_row", figures.requisites),
-            ("head.all_row", [figures.recovered, figures.missing]),
+            ("head.pages_row", stats.pages),
+            ("head.parts_row", stats.requisites),
+            ("head.all_row", [stats.recovered, stats.missing]),
         ]
         rows = [
             (t(label), t.number(back), t.number(lost), t.share(back / (back + lost)))
@@ -100,40 +100,38 @@ def print_summary(figures: RecoveryStats, t: Translations) -> None:
             if back + lost
         ]
         lines += ["", *format_columns(("", t("head.came_back"), t("head.missing"), t("head.share")), rows)]
-    if figures.recovered:
-        kinds = [
-            (t.word("kind", kind), t.number(figures.kinds[kind])) for kind in RESOURCE_KINDS if figures.kinds[kind]
-        ]
+    if stats.recovered:
+        kinds = [(t.word("kind", kind), t.number(stats.kinds[kind])) for kind in RESOURCE_KINDS if stats.kinds[kind]]
         lines += ["", *format_columns((t("head.kind"), t("head.came_back")), kinds)]
-    if names := figures.archive_ids():
-        lines += ["", *_archives(figures, names, t)]
+    if names := stats.archive_ids():
+        lines += ["", *_archives(stats, names, t)]
     for title, counts, part in (
-        ("head.why_missing", figures.reasons, "reason"),
-        ("head.why_rejected", figures.rejected, "verdict"),
-        ("head.why_left_out", {why: count for why, count in figures.skipped.items() if why}, "left_out"),
-        ("head.why_not_followed", figures.skipped_links, ""),
+        ("head.why_missing", stats.reasons, "reason"),
+        ("head.why_rejected", stats.rejected, "verdict"),
+        ("head.why_left_out", {why: count for why, count in stats.skipped.items() if why}, "left_out"),
+        ("head.why_not_followed", stats.skipped_links, ""),
     ):
         if counts:
             ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
             lines += ["", t(title)]
             for each, count in ordered:
-                words = outcome_text(figures, t, part, each) if part else translate_message(each, t) or each
+                words = outcome_text(stats, t, part, each) if part else translate_message(each, t) or each
                 lines.append(f"{t.number(count):>7}  {escape_unprintable(words)}")
     write_lines([line + "\n" for line in lines])
 
 
-def _archives(figures: RecoveryStats, names: list[str], t: Translations) -> list[str]:
+def _archives(stats: RecoveryStats, names: list[str], t: Translations) -> list[str]:
     heads = [t(f"head.{each}") for each in ("archive", "came_back", "also", "rejected", "requests")]
     rows = [
         (
             escape_unprintable(name) or t("report.unknown"),
-            *(t.number(each[name]) for each in (figures.archives, figures.also_listed, figures.rejected_by)),
-            t.number(figures.requests_by_archive.get(name, 0)),
+            *(t.number(each[name]) for each in (stats.archives, stats.also_listed, stats.rejected_by)),
+            t.number(stats.requests_by_archive.get(name, 0)),
         )
         for name in names
     ]
     lines = format_columns(heads, rows)
-    ends = [t("head.list"), *(listing_text(figures, name, t) for name in names)]
+    ends = [t("head.list"), *(listing_text(stats, name, t) for name in names)]
     width = max(map(len, lines))
     return [f"{line.ljust(width)}  {end}" for line, end in zip(lines, ends, strict=True)]
 
@@ -166,7 +164,7 @@ def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, langua
         OSError: A file cannot be written.
     """
     with StateReader(recovery) as state:
-        figures = (
+        stats = (
             RecoveryStats()
             if _is_list(printed) and not files.paths()
             else _write_report(state, printed, files, language)
@@ -177,12 +175,12 @@ def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, langua
                     lines.add(line)
         state.check_unchanged()
     if printed is ReportOutput.SUMMARY:
-        print_summary(figures, report_strings(language))
-    if not _is_list(printed) and not figures.total:
+        print_summary(stats, report_strings(language))
+    if not _is_list(printed) and not stats.total:
         say(f"{recovery}: nothing has come back yet: `unlost recover` goes on", level="note")
     if files.html is not None:
         say(f"the report is in {files.html}", level="info")
-    if printed is ReportOutput.SUMMARY and figures.recovered:
+    if printed is ReportOutput.SUMMARY and stats.recovered:
         say_next(f"{command_line('export', recovery, '-o', 'SITE')} makes a site of what came back")
 
 
@@ -194,13 +192,13 @@ def _write_report(state: StateReader, printed: ReportOutput, files: ReportFiles,
     """Read all resources once to print, write and count them, and write the page."""
     if printed not in (ReportOutput.TSV, ReportOutput.JSON):
         return write_report(state, files, language=language)
-    with StdoutLines() as shown:
-        also = [shown.add]
+    with StdoutLines() as stdout_lines:
+        writers = [stdout_lines.add]
         return write_report(
             state,
             files,
-            tsv_writers=also if printed is ReportOutput.TSV else (),
-            json_writers=also if printed is ReportOutput.JSON else (),
+            tsv_writers=writers if printed is ReportOutput.TSV else (),
+            json_writers=writers if printed is ReportOutput.JSON else (),
             language=language,
         )
 
@@ -213,11 +211,18 @@ def _list_lines(state: StateReader, printed: ReportOutput) -> Iterator[bytes]:
 
 def _list_fields(state: StateReader, printed: ReportOutput) -> Iterator[tuple[str, ...]]:
     if printed is ReportOutput.MISSING:
-        for gap in state.missing_resources():
-            yield gap.uri, gap.reason, str(gap.links), gap.source or "-"
+        for resource in state.missing_resources():
+            yield resource.uri, resource.reason, str(resource.links), resource.source or "-"
     elif printed in (ReportOutput.REJECTED, ReportOutput.DOUBTFUL):
-        for copy in state.rejected() if printed is ReportOutput.REJECTED else state.doubtful():
-            yield copy.uri, copy.archive or "-", copy.datetime, copy.kind, copy.reason, copy.urim or "-"
+        for capture in state.rejected() if printed is ReportOutput.REJECTED else state.doubtful():
+            yield (
+                capture.uri,
+                capture.archive or "-",
+                capture.datetime,
+                capture.kind,
+                capture.reason,
+                capture.urim or "-",
+            )
     elif printed in (ReportOutput.LISTED, ReportOutput.LEFT_OUT):
         for uri, reason in state.skipped_urls():
             if reason or printed is ReportOutput.LISTED:
@@ -248,24 +253,24 @@ def run_factors(
     sizes = {}
     for original in originals:
         sizes.update({name: each.size for name, each in open_site(original).resources.items()})
-    known = ExternalFactorData(
+    external_data = ExternalFactorData(
         read_host_numbers(ranks, hosts, problems) if ranks else {},
         read_host_numbers(backlinks, hosts, problems) if backlinks else {},
         sizes,
     )
-    found = analyze_factors(recoveries, known)
+    analysis = analyze_factors(recoveries, external_data)
     if html is not None:
         with atomic_file(html) as file:
-            file.write(render_factors_page(found).encode("utf-8", "backslashreplace"))
+            file.write(render_factors_page(analysis).encode("utf-8", "backslashreplace"))
     if plot is not None:
-        plot_factors(found, plot)
+        plot_factors(analysis, plot)
     if json:
-        write_lines([dumps(factors_to_json(found)) + "\n"])
+        write_lines([dumps(factors_to_json(analysis)) + "\n"])
     else:
         lines = [
-            factors_headline(found),
-            *map(escape_unprintable, factors_remarks(found)),
-            *format_tables(factor_tables(found)),
+            factors_headline(analysis),
+            *map(escape_unprintable, factors_remarks(analysis)),
+            *format_tables(factor_tables(analysis)),
         ]
         write_lines([line + "\n" for line in lines])
     say_problems(problems)

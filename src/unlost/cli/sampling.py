@@ -1,4 +1,4 @@
-"""Shared by the commands that query archives for a list of pages and can be resumed."""
+"""Options and states of the commands that query archives for a list of pages and can be resumed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 class ResumableState(Protocol):
-    """A state that stores the plan it was begun with."""
+    """A state that stores the plan with which it was begun: the values that determine the queries."""
 
     def plan(self) -> Mapping[str, object] | None:
         """Return the plan; None if nothing was begun."""
@@ -77,20 +77,20 @@ def begin_url_list(
         InputError: The list cannot be read, or is empty.
     """
     is_stdin = is_standard_input(file)
-    listed = SampleUrlList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
+    url_list = SampleUrlList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
 
-    def whole_plan() -> dict[str, object]:
-        if not listed.count:
+    def complete_plan() -> dict[str, object]:
+        if not url_list.count:
             say_problems(problems)
             raise InputError(f"{file}: no address in it: expected one a line")
-        return {**plan, "addresses": listed.digest}
+        return {**plan, "addresses": url_list.digest}
 
     if state.plan() is None:
-        begin(whole_plan, iter(listed))
+        begin(complete_plan, iter(url_list))
         return
-    for _ in listed:
+    for _ in url_list:
         pass
-    state.check_plan(whole_plan())
+    state.check_plan(complete_plan())
 
 
 def is_standard_input(file: Path) -> bool:

@@ -138,33 +138,33 @@ class JobServiceOptions:
 
 
 def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the job options to a command, which gets them as one argument, `taking`."""
+    """Add the job options to a command, which gets them as one argument, `job_options`."""
 
     @wraps(command)
-    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
-        taking = JobServiceOptions(**{each.name: values.pop(each.name) for each in fields(JobServiceOptions)})
-        command(*arguments, taking=taking, **values)
+    def wrapper(*arguments: object, **values: Any) -> None:  # noqa: ANN401  click's parameters
+        job_options = JobServiceOptions(**{each.name: values.pop(each.name) for each in fields(JobServiceOptions)})
+        command(*arguments, job_options=job_options, **values)
 
-    given: Callable[..., None] = collected
+    wrapped: Callable[..., None] = wrapper
     for option in reversed(_JOB_OPTIONS):
-        given = option(given)
-    return given
+        wrapped = option(wrapped)
+    return wrapped
 
 
 class JobServiceSetup:
     """Configuration of the job service. `options`: the service options, with the limit store of the jobs if shared."""
 
     def __init__(
-        self, taking: JobServiceOptions, options: "ServiceOptions", place: str, database: "Database | None"
+        self, job_options: JobServiceOptions, options: "ServiceOptions", url: str, database: "Database | None"
     ) -> None:
         self.options = options
-        self._taking = taking
-        self._place = place
+        self._taking = job_options
+        self._place = url
         self._database = database
-        self._mail = _mail_server(taking)
+        self._mail = _mail_server(job_options)
         if database is not None and database.is_shared:
             # Requests of the aggregator and of workers on other machines count against the same limits.
-            self.options = replace(options, limits=open_job_limit_store(database))
+            self.options = replace(options, limit_store=open_job_limit_store(database))
 
     @asynccontextmanager
     async def open_job_service(self, clock: "Clock") -> "AsyncIterator[JobService | None]":
@@ -177,35 +177,37 @@ class JobServiceSetup:
         from unlost.jobs.tasks import run_worker_processes  # noqa: PLC0415
         from unlost.web.jobs_factory import JobServiceConfig, open_job_service  # noqa: PLC0415
 
-        taking, folder = self._taking, self._taking.jobs
-        terms = replace(RetentionPolicy(), ended=taking.keep_jobs)
+        job_options, folder = self._taking, self._taking.jobs
+        retention = replace(RetentionPolicy(), ended=job_options.keep_jobs)
         context = click.get_current_context()
 
-        def tell(text: str) -> None:
+        def on_message(text: str) -> None:
             with context.scope(cleanup=False):  # called for emails from other threads, which have no click context
                 say(text, level="note")
 
         archives = frozenset(each.id for each in self.options.archives)
         root = self.options.root or self._place
         jobs = JobServiceConfig(
-            folder, self._database, archives, root, tell, self._mail, terms,
-            proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
-            allows_private=taking.allow_private_hosts,
-            space=DiskSpaceLimits.from_megabytes(taking.min_free_space, taking.max_jobs_size),
+            folder, self._database, archives, root, on_message, self._mail, retention,
+            proxies=job_options.proxies if job_options.behind_proxy else (), contact=self.options.contact or "",
+            allows_private=job_options.allow_private_hosts,
+            space=DiskSpaceLimits.from_megabytes(job_options.min_free_space, job_options.max_jobs_size),
         )  # fmt: skip
         if self._mail is None:
-            tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
+            on_message("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
         async with AsyncExitStack() as stack:
-            desk = await stack.enter_async_context(open_job_service(jobs, clock))
+            job_service = await stack.enter_async_context(open_job_service(jobs, clock))
             await stack.enter_async_context(
-                run_worker_processes(taking.workers, _worker_command(), worker_environment(folder, taking.database))
+                run_worker_processes(
+                    job_options.workers, _worker_command(), worker_environment(folder, job_options.database)
+                )
             )
-            yield desk
+            yield job_service
 
 
-def set_admin_password(taking: JobServiceOptions, name: str) -> None:
+def set_admin_password(job_options: JobServiceOptions, name: str) -> None:
     """Set the password of an administrator. Raises UsageError for an invalid one, and as `Database` does."""
-    if taking.jobs is None:
+    if job_options.jobs is None:
         raise UsageError("--jobs is missing: the folder of jobs that the administrator looks after")
     from unlost.jobs.auth import AdminStore  # noqa: PLC0415  start-up
 
@@ -214,7 +216,7 @@ def set_admin_password(taking: JobServiceOptions, name: str) -> None:
         password = str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     elif password is None:
         password = sys.stdin.readline().rstrip("\n")
-    database = open_database(taking.jobs, taking.database)
+    database = open_database(job_options.jobs, job_options.database)
     try:
         AdminStore(database).set_password(name, password)
     finally:
@@ -223,45 +225,52 @@ def set_admin_password(taking: JobServiceOptions, name: str) -> None:
 
 
 @contextmanager
-def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) -> Iterator[JobServiceSetup]:
-    """Open the database for jobs, if --jobs is given. `place`: the URL where the service listens."""
-    if taking.jobs is None:
-        if taking.database is not None or taking.smtp is not None:
+def open_jobs(job_options: JobServiceOptions, options: "ServiceOptions", url: str) -> Iterator[JobServiceSetup]:
+    """Open the database for jobs, if --jobs is given. `url`: the URL where the service listens."""
+    if job_options.jobs is None:
+        if job_options.database is not None or job_options.smtp is not None:
             raise UsageError("--jobs is missing: the folder of jobs and what they recover")
-        yield JobServiceSetup(taking, options, place, None)
+        yield JobServiceSetup(job_options, options, url, None)
         return
 
     log_to_stderr()
-    database = open_database(taking.jobs, taking.database)
+    database = open_database(job_options.jobs, job_options.database)
     try:
-        yield JobServiceSetup(taking, options, place, database)
+        yield JobServiceSetup(job_options, options, url, database)
     finally:
         database.close()
 
 
-def _mail_server(taking: JobServiceOptions) -> "MailServer | None":
-    if taking.smtp is None:
+def _mail_server(job_options: JobServiceOptions) -> "MailServer | None":
+    if job_options.smtp is None:
         return None
 
-    if taking.mail_from is None:
+    if job_options.mail_from is None:
         raise UsageError("--mail-from is missing: whom letters are from")
-    return parse_mail_server(taking.smtp, taking.mail_from, os.environ.get(_SMTP_PASSWORD, ""), taking.smtp_ca)
+    return parse_mail_server(
+        job_options.smtp, job_options.mail_from, os.environ.get(_SMTP_PASSWORD, ""), job_options.smtp_ca
+    )
 
 
 def _worker_command() -> list[str]:
     """Return the command line of a worker that queries the same archives with the same contact."""
     context = click.get_current_context()
     root = context.find_root()
-    given = context.params
-    words = ["--log", str(root.params.get("log") or "text"), "worker", "--with-parent"]
-    words += ["--min-free-space", str(given["min_free_space"]), "--max-jobs-size", str(given["max_jobs_size"])]
-    if given.get("archives") is not None:
-        words += ["--archives", str(given["archives"])]
-    if given.get("only"):
-        words += ["--only", ",".join(given["only"])]
-    if given.get("contact"):
-        words += ["--contact", str(given["contact"])]
-    return words
+    params = context.params
+    command_words = ["--log", str(root.params.get("log") or "text"), "worker", "--with-parent"]
+    command_words += [
+        "--min-free-space",
+        str(params["min_free_space"]),
+        "--max-jobs-size",
+        str(params["max_jobs_size"]),
+    ]
+    if params.get("archives") is not None:
+        command_words += ["--archives", str(params["archives"])]
+    if params.get("only"):
+        command_words += ["--only", ",".join(params["only"])]
+    if params.get("contact"):
+        command_words += ["--contact", str(params["contact"])]
+    return command_words
 
 
 _ENDPOINTS = (
@@ -400,8 +409,8 @@ def command(
     log_upstream: Path | None,
     upstream_initial: int,
     upstream_max: int,
-    taking: JobServiceOptions,
-    asking: AggregatorOptions,
+    job_options: JobServiceOptions,
+    lookup_options: AggregatorOptions,
 ) -> None:
     """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
 
@@ -409,8 +418,8 @@ def command(
     in progress. SIGHUP reloads the registry of archives and their maps. With --jobs it takes orders for recoveries,
     too, and does them.
     """
-    if taking.set_admin is not None:
-        set_admin_password(taking, taking.set_admin)
+    if job_options.set_admin is not None:
+        set_admin_password(job_options, job_options.set_admin)
         return
 
     from unlost.web import server  # noqa: PLC0415
@@ -418,42 +427,48 @@ def command(
     from unlost.web.server import ReloadableApplication  # noqa: PLC0415
 
     options = build_service_options(
-        asking,
+        lookup_options,
         root=root,
-        published=publish_map,
-        keep=keep,
-        keep_misses=keep_misses,
+        published_map=publish_map,
+        result_lifetime=keep,
+        miss_lifetime=keep_misses,
         memory=memory << 20,
-        exploring=explore,
+        exploration_share=explore,
         filter_age=filter_age,
         upstream_log=log_upstream,
-        by_page=requisites_by_page,
+        routes_by_referer=requisites_by_page,
         concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server installs its reload handler
-    with server.listen(host, port) as listening, open_jobs(taking, options, server.socket_url(listening)) as orders:
-        place = server.socket_url(listening)
+    with server.listen(host, port) as listening, open_jobs(job_options, options, server.socket_url(listening)) as setup:
+        url = server.socket_url(listening)
 
         async def serve() -> int | None:
-            ready = partial(say, f"listening at {place}/", level="note")
+            ready = partial(say, f"listening at {url}/", level="note")
             clock = SystemClock()
 
             @asynccontextmanager
-            async def open_parts(previous: "ServiceContext | None") -> "AsyncIterator[ServiceContext]":
+            async def open_context(previous: "ServiceContext | None") -> "AsyncIterator[ServiceContext]":
                 current = (
-                    orders.options
+                    setup.options
                     if previous is None
-                    else replace(orders.options, archives=list_selected_archives(asking))
+                    else replace(setup.options, archives=list_selected_archives(lookup_options))
                 )
-                async with build_service(current, clock, previous) as parts:
+                async with build_service(current, clock, previous) as context:
                     ids = frozenset(each.id for each in current.archives)
-                    yield parts if desk is None else replace(parts, job_service=replace(desk, archives=ids))
+                    yield (
+                        context
+                        if job_service is None
+                        else replace(context, job_service=replace(job_service, archives=ids))
+                    )
 
             async with (
-                orders.open_job_service(clock) as desk,
-                ReloadableApplication(open_parts, asking.deadline + server.GRACE_SECONDS, options.tell) as application,
+                setup.open_job_service(clock) as job_service,
+                ReloadableApplication(
+                    open_context, lookup_options.deadline + server.GRACE_SECONDS, options.on_message
+                ) as application,
             ):
-                return await server.serve(application, listening, ready, asking.deadline)
+                return await server.serve(application, listening, ready, lookup_options.deadline)
 
         ended_by = uvloop.run(serve())
     if ended_by == signal.SIGINT:

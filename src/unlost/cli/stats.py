@@ -58,7 +58,7 @@ _COMMANDS = ("index", "logs")
 
 
 class _Stats(click.Group):
-    """Takes `unlost stats FILE` for `unlost stats index FILE`, the most common use."""
+    """Accepts `unlost stats FILE` for `unlost stats index FILE`, the most common use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the name of the subcommand if it was omitted."""
@@ -160,17 +160,17 @@ def index(
         # Loading the page writer takes as long as counting 100,000 rows: it runs in parallel.
         Thread(target=import_module, args=("unlost.research.index_report",)).start()
     if cluster is not None:
-        counted, report = _gather_on_cluster(cluster, files, options, parquet)
+        counts, report = _gather_on_cluster(cluster, files, options, parquet)
     else:
         with progress("counting", total_size(paths)) as bar:
-            counted, report = _gather(paths, options, bar, estimated=estimate)
-    figures = IndexMetrics(counted)
+            counts, report = _gather(paths, options, bar, is_estimate=estimate)
+    metrics = IndexMetrics(counts)
     if json:
-        click.echo(dumps(index_metrics_to_json(figures)))
+        click.echo(dumps(index_metrics_to_json(metrics)))
     else:
-        write_lines([f"{line}\n" for line in format_tables(index_tables(figures).values())])
+        write_lines([f"{line}\n" for line in format_tables(index_tables(metrics).values())])
     if output is not None:
-        written = write_index_report(figures, output, report_name(name, paths))
+        written = write_index_report(metrics, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
     ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
@@ -191,14 +191,14 @@ def report_name(name: str | None, files: tuple[Path, ...]) -> str:
 
 
 def _gather(
-    files: tuple[Path, ...], options: "IndexCountOptions", bar: "ProgressBar", *, estimated: bool
+    files: tuple[Path, ...], options: "IndexCountOptions", bar: "ProgressBar", *, is_estimate: bool
 ) -> "tuple[IndexCounts, InputReport]":
     """Return exact counts if the order allows it, else estimates.
 
     Raises:
         InputError: The files are unsorted, and include a pipe, which cannot be read a second time.
     """
-    if not estimated:
+    if not is_estimate:
         try:
             return count_index(files, options, bar.update)
         except UnsortedError as error:

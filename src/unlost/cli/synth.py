@@ -59,12 +59,12 @@ def index(
     until all of it is.
     """
     problems = Problems()
-    plan = synth.SynthIndexOptions(lines, seed, urls, column, largest_host, unsorted)
+    synth_options = synth.SynthIndexOptions(lines, seed, urls, column, largest_host, unsorted)
     if str(output) == "-":
-        synth.write_synthetic_index_to(plan, sys.stdout.buffer, problems)
+        synth.write_synthetic_index_to(synth_options, sys.stdout.buffer, problems)
     else:
         check_output_file(output)
-        synth.write_synthetic_index(plan, output, problems)
+        synth.write_synthetic_index(synth_options, output, problems)
     say_problems(problems)
     ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
@@ -103,9 +103,11 @@ def queries(
     same options make the same bytes with one version of unlost.
     """
     problems = Problems()
-    plan = SynthQueryOptions(count=count, held=held, near=near, seed=seed, near_urls=hidden, unrelated_urls=strangers)
+    synth_options = SynthQueryOptions(
+        count=count, held=held, near=near, seed=seed, near_urls=hidden, unrelated_urls=strangers
+    )
     with open_output(output) as path:
-        made = write_synthetic_queries(index, plan, path, problems)
-    say(f"{made.held} held, {made.near} beside those, {made.unrelated} of strangers", level="info")
+        counts = write_synthetic_queries(index, synth_options, path, problems)
+    say(f"{counts.held} held, {counts.near} beside those, {counts.unrelated} of strangers", level="info")
     say_problems(problems)
     ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)

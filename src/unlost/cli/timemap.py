@@ -45,34 +45,37 @@ def command(
     ctx: click.Context,
     uri: str,
     format: str,  # noqa: A002  the flag's name
-    asking: AggregatorOptions,
+    lookup_options: AggregatorOptions,
 ) -> None:
     """List all copies of a page that archives have, by date.
 
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
-    if len(found.mementos):
-        sys.stdout.buffer.write(serialize_timemap(found, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
+    result = asyncio.run(find_mementos(uri, build_service_options(lookup_options, is_long_running=False)))
+    if len(result.mementos):
+        sys.stdout.buffer.write(serialize_timemap(result, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
         sys.stdout.flush()
-    ctx.exit(report_exit_code(found))
+    ctx.exit(report_exit_code(result))
 
 
-async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateResult":
+async def find_mementos(url: str, options: "ServiceOptions") -> "AggregateResult":
     """Return the mementos of a page.
 
     Raises:
-        UsageError: `address` is not a valid URL.
+        UsageError: The URL is invalid.
         OfflineError: There is no network, and no archive responds.
     """
-    page = parse_argument(address, _parse_page)
-    network = Connectivity()
-    async with build_service(replace(options, network=network)) as parts:
-        found = await parts.finder.find(page, options.wish)
-    if not any(report.has_answered for report in found.reports) and (error := network.offline_error()) is not None:
+    page = parse_argument(url, _parse_page)
+    connectivity = Connectivity()
+    async with build_service(replace(options, connectivity=connectivity)) as context:
+        result = await context.finder.find(page, options.default_options)
+    if (
+        not any(report.has_answered for report in result.reports)
+        and (error := connectivity.offline_error()) is not None
+    ):
         raise error
-    return found
+    return result
 
 
 def _parse_page(text: str) -> str:
@@ -81,29 +84,29 @@ def _parse_page(text: str) -> str:
     return parse_typed_url(text)
 
 
-def report_exit_code(found: "AggregateResult") -> int:
+def report_exit_code(result: "AggregateResult") -> int:
     """Report which archives failed; return the exit code.
 
     Returns:
         0 if all archives responded and some have mementos, 1 if none has any, 4 if some archives failed.
     """
-    for report in found.reports:
+    for report in result.reports:
         if report.has_answered and report.message:
             say(f"{report.archive}: {report.message}", level="note", archive=report.archive)
-    for report in found.failures:
+    for report in result.failures:
         detail = f": {report.message}" if report.message else ""
         say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)
-    if not len(found.mementos):
-        page, failed, all_ = escape_untrusted(found.uri.encode()), len(found.failures), len(found.reports)
+    if not len(result.mementos):
+        page, failed, total = escape_untrusted(result.uri.encode()), len(result.failures), len(result.reports)
         message = f"no mementos of {page} were found"
         if failed:
             message = (
-                f"no mementos of {page} were found, but {failed} of {all_} archives did not answer: try again later"
+                f"no mementos of {page} were found, but {failed} of {total} archives did not answer: try again later"
             )
         say(message, level="note")
-    if found.failures:
+    if result.failures:
         return ArchiveError.exit_code
-    return 0 if len(found.mementos) else 1
+    return 0 if len(result.mementos) else 1
 
 
 @click.command(name="timegate")
@@ -117,23 +120,23 @@ def timegate_command(
     uri: str,
     date: str | None,
     json: bool,
-    asking: AggregatorOptions,
+    lookup_options: AggregatorOptions,
 ) -> None:
     """Print the address and the date of the copy of a page that is closest to a date.
 
     DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
     copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
     """
-    moment = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
-    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
-    place = found.closest_index(moment)
-    memento = None if place is None else found.mementos[place]
+    date_digits = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
+    result = asyncio.run(find_mementos(uri, build_service_options(lookup_options, is_long_running=False)))
+    index = result.closest_index(date_digits)
+    memento = None if index is None else result.mementos[index]
     if json:
-        fields: dict[str, object] = {"original_uri": found.uri, "mementos": len(found.mementos), "closest": None}
+        fields: dict[str, object] = {"original_uri": result.uri, "mementos": len(result.mementos), "closest": None}
         if memento:
             when = dates.to_iso(memento.datetime)
             fields["closest"] = {"uri": memento.uri, "datetime": when, "archive": memento.archive}
-        write_lines([json_line(**fields, archives_failed={each.archive: each.outcome for each in found.failures})])
+        write_lines([json_line(**fields, archives_failed={each.archive: each.outcome for each in result.failures})])
     elif memento:
         write_lines([f"{memento.datetime}\t{escape_untrusted(memento.uri.encode('utf-8', 'surrogateescape'), None)}\n"])
-    ctx.exit(report_exit_code(found))
+    ctx.exit(report_exit_code(result))

@@ -93,7 +93,8 @@ class AnyPath(click.Path):
 class ReadablePath(click.Path):
     """Path that must exist, be of the right kind and be readable. Anything else raises InputError.
 
-    Nothing is opened: a pipe would lose its content.
+    The check precedes all work, and every command reports the same errors. Nothing is opened: a pipe would lose its
+    content.
     """
 
     def __init__(
@@ -177,7 +178,12 @@ _DURATION = re.compile(r"(\d{1,6})([smhdw]?)", re.ASCII)
 
 
 class DurationType(click.ParamType[float]):
-    """A duration. `least`, `most`: limits in seconds."""
+    """A duration.
+
+    Args:
+        minimum: Shortest duration in seconds.
+        maximum: Longest duration in seconds.
+    """
 
     name = "span"
 
@@ -189,10 +195,10 @@ class DurationType(click.ParamType[float]):
         """Return the duration in seconds; a plain number is in days."""
         if isinstance(value, float):
             return value
-        found = _DURATION.fullmatch(str(value).strip().lower())
-        if found is None:
+        match = _DURATION.fullmatch(str(value).strip().lower())
+        if match is None:
             self.fail("expected a number with s, m, h, d or w behind it, such as 12h", param, ctx)
-        seconds = float(int(found[1]) * _UNIT_SECONDS[found[2] or "d"])
+        seconds = float(int(match[1]) * _UNIT_SECONDS[match[2] or "d"])
         if not self._minimum <= seconds <= self._maximum:
             self.fail(f"expected {_format_duration(self._minimum)} to {_format_duration(self._maximum)}", param, ctx)
         return seconds

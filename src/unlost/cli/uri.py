@@ -96,25 +96,25 @@ def keys(
 ) -> None:
     """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
     names, code = _policy_names(policy)
-    maker = uri.KeyPolicies(names, rules, load_suffix_list(psl, suffixes))
-    drawn = _KeyTable() if table and not json else None
+    key_policies = uri.KeyPolicies(names, rules, load_suffix_list(psl, suffixes))
+    key_table = _KeyTable() if table and not json else None
     for batch in inputs.read_batches(addresses):
         out: list[str] = []
-        for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
-            if isinstance(found, UriError):
-                code = max(code, report_uri_error(line, found))
+        for line, page_keys in zip(batch, key_policies.keys_many(text for _, text in batch), strict=True):
+            if isinstance(page_keys, UriError):
+                code = max(code, report_uri_error(line, page_keys))
                 if json:
-                    out.append(uri_error_line("uri", line, found))
+                    out.append(uri_error_line("uri", line, page_keys))
             elif json:
-                out.append(json_line(uri=line.decode(), keys=dict(zip(names, found, strict=True))))
-            elif drawn is not None:
-                drawn.add(escape_untrusted(line.text), dict(zip(names, found, strict=True)))
+                out.append(json_line(uri=line.decode(), keys=dict(zip(names, page_keys, strict=True))))
+            elif key_table is not None:
+                key_table.add(escape_untrusted(line.text), dict(zip(names, page_keys, strict=True)))
             else:
                 address = escape_untrusted(line.text, None)
-                out.extend(f"{address}\t{name}\t{key}\n" for name, key in zip(names, found, strict=True))
+                out.extend(f"{address}\t{name}\t{key}\n" for name, key in zip(names, page_keys, strict=True))
         write_lines(out)
-    if drawn is not None:
-        drawn.print()
+    if key_table is not None:
+        key_table.print()
     ctx.exit(code)
 
 

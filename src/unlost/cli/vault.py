@@ -107,54 +107,54 @@ def read_keys(identity: Sequence[Path], file: Path | None) -> DecryptionKeys:
     return DecryptionKeys(tuple(identity), read_passphrase(file))
 
 
-def parse_signers(given: Sequence[str]) -> frozenset[str]:
+def parse_signers(signers: Sequence[str]) -> frozenset[str]:
     """Return public keys in lower case. Raises UsageError for an invalid one."""
-    for key in given:
+    for key in signers:
         if len(key) != 64 or not set(key.lower()) <= set("0123456789abcdef"):
             raise UsageError(f"--signed-by {ascii(key)[:70]}: expected a public key of 64 hexadecimal digits")
-    return frozenset(key.lower() for key in given)
+    return frozenset(key.lower() for key in signers)
 
 
-def resolve_pack_time(given: str | None) -> str:
-    """Return the build time as 14 digits: the given one, else SOURCE_DATE_EPOCH, else now. Raises UsageError."""
-    return resolve_build_time(given)
+def resolve_pack_time(text: str | None) -> str:
+    """Return the build time as 14 digits: `text`, else SOURCE_DATE_EPOCH, else now. Raises UsageError."""
+    return resolve_build_time(text)
 
 
-def find_site_pages(given: Mapping[str, Any]) -> list[CarrierPage]:
+def find_site_pages(options: Mapping[str, Any]) -> list[CarrierPage]:
     """Return the pages of a folder, a list, or a live site. Raises InputError, UsageError."""
-    text = given["pages"]
+    text = options["pages"]
     if "://" in text:
-        with open_visits(given) as (run, visiting):
-            return run(visiting.list_pages(text))
-    place = FILE_OR_FOLDER.convert(text, None, None)
-    return read_site_folder(place) if place.is_dir() else read_page_list(place)
+        with open_visits(options) as (run, site_crawl):
+            return run(site_crawl.list_pages(text))
+    path = FILE_OR_FOLDER.convert(text, None, None)
+    return read_site_folder(path) if path.is_dir() else read_page_list(path)
 
 
 @contextmanager
-def open_visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None, None, _T]], _T], SiteCrawl]]":
+def open_visits(options: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None, None, _T]], _T], SiteCrawl]]":
     """Yield a function that runs coroutines, and a crawl of the live site.
 
     The crawl is stored in the folder given by --crawl, or a temporary one.
     """
     with TemporaryDirectory() as temporary, progress("visiting", counted="pages") as bar:
-        folder = given["crawl"] or Path(temporary, "crawl")
-        visiting = SiteCrawl(folder, SystemClock(), given["delay"], given["contact"], crawl_progress(bar))
-        yield uvloop.run, visiting
-    if given["crawl"] is not None and not visiting.visited_count:
-        say(f"{given['crawl']}: the site as it was visited before: delete the folder to visit it anew", level="note")
-    say_crawl_gaps(visiting.result, "give a list of the pages that matter")
+        folder = options["crawl"] or Path(temporary, "crawl")
+        site_crawl = SiteCrawl(folder, SystemClock(), options["delay"], options["contact"], crawl_progress(bar))
+        yield uvloop.run, site_crawl
+    if options["crawl"] is not None and not site_crawl.visited_count:
+        say(f"{options['crawl']}: the site as it was visited before: delete the folder to visit it anew", level="note")
+    say_crawl_gaps(site_crawl.result, "give a list of the pages that matter")
 
 
-def resolve_page_limit(given: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the maximum size of a page in bytes, and where it is from: --page-limit, or the chosen archives."""
-    if given["page_limit"] is not None:
-        return parse_byte_size(given["page_limit"]), "as told"
-    if not given["only"] and given["archives"] is None:
+def resolve_page_limit(options: Mapping[str, Any]) -> tuple[int, str]:
+    """Return the maximum size of a page in bytes, and its source: --page-limit, or the selected archives."""
+    if options["page_limit"] is not None:
+        return parse_byte_size(options["page_limit"]), "as told"
+    if not options["only"] and options["archives"] is None:
         return PAGE_LIMIT, "what every repository keeps that was ever measured"
 
-    known = read_registry(given["archives"])
-    chosen = known.only(given["only"]) if given["only"] else known.archives
-    limits = [(int(each.page_bytes.value), each.id) for each in chosen if each.page_bytes is not None]
+    registry = read_registry(options["archives"])
+    selected = registry.only(options["only"]) if options["only"] else registry.archives
+    limits = [(int(each.page_bytes.value), each.id) for each in selected if each.page_bytes is not None]
     if not limits:
         return PAGE_LIMIT, "none of these archives tells a limit"
     size, name = min(limits)
@@ -167,42 +167,47 @@ _INHERITED_OPTIONS = {"carrier": "carrier", "segments": "segments", "sign": "sig
 
 
 def resolve_settings(
-    ctx: click.Context, given: Mapping[str, Any], before: Vault
+    ctx: click.Context, options: Mapping[str, Any], previous: Vault
 ) -> tuple[VaultSettings, EncryptionOptions]:
-    """Return the settings to pack with, and who can decrypt the result. `given`: the command's options by name.
+    """Return the settings to pack with, and who can decrypt the result.
+
+    Args:
+        ctx: Context of the command.
+        options: The command's options by name.
+        previous: The existing vault, or an empty one.
 
     Raises:
         UsageError: The vault was encrypted with a passphrase, and neither a new key nor --open is given.
     """
-    is_known = bool(before.generations)
-    seal = (
-        _seal(given, before)
+    is_known = bool(previous.generations)
+    encryption = (
+        _seal(options, previous)
         if is_known
-        else EncryptionOptions(tuple(given["recipient"]), read_passphrase(given["passphrase_file"]))
+        else EncryptionOptions(tuple(options["recipient"]), read_passphrase(options["passphrase_file"]))
     )
-    check_encryption(seal)
-    chosen = {
-        name: getattr(before.settings, name) if is_known and _is_default(ctx, option) else given[option]
+    check_encryption(encryption)
+    settings = {
+        name: getattr(previous.settings, name) if is_known and _is_default(ctx, option) else options[option]
         for option, name in _INHERITED_OPTIONS.items()
     }
     is_same_limit = is_known and all(_is_default(ctx, each) for each in ("page_limit", "archives", "only"))
-    limit = before.settings.limit if is_same_limit else resolve_page_limit(given)[0]
-    kind = "recipients" if seal.recipients else "no" if seal.is_unencrypted else "passphrase"
-    chosen["carrier"] = Carrier(chosen["carrier"])
-    return VaultSettings(limit=limit, sealed=kind, recipients=seal.recipients, **chosen), seal
+    limit = previous.settings.limit if is_same_limit else resolve_page_limit(options)[0]
+    kind = "recipients" if encryption.recipients else "no" if encryption.is_unencrypted else "passphrase"
+    settings["carrier"] = Carrier(settings["carrier"])
+    return VaultSettings(limit=limit, sealed=kind, recipients=encryption.recipients, **settings), encryption
 
 
-def _seal(given: Mapping[str, Any], before: Vault) -> EncryptionOptions:
+def _seal(options: Mapping[str, Any], previous: Vault) -> EncryptionOptions:
     """Return who can decrypt the vault: the recipients or passphrase given, else those of the existing vault."""
-    named = EncryptionOptions(tuple(given["recipient"]), read_passphrase(given["passphrase_file"]))
-    if given["open"]:
-        if not named.is_unencrypted:
+    requested = EncryptionOptions(tuple(options["recipient"]), read_passphrase(options["passphrase_file"]))
+    if options["open"]:
+        if not requested.is_unencrypted:
             raise UsageError("--open lets everybody read it: leave out recipients and passphrase")
-        return named
-    if not named.is_unencrypted or before.settings.sealed == "no":
-        return named
-    if before.settings.sealed == "recipients":
-        return EncryptionOptions(before.settings.recipients)
+        return requested
+    if not requested.is_unencrypted or previous.settings.sealed == "no":
+        return requested
+    if previous.settings.sealed == "recipients":
+        return EncryptionOptions(previous.settings.recipients)
     raise UsageError(
         "the vault is sealed with a passphrase: give --passphrase-file, or --open to let everybody read what is packed"
     )
@@ -259,17 +264,17 @@ def command() -> None:
 
 @command.command()
 @_with_pack_options
-def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def plan(files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401  the options, by their names
     """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
-    with _Selection(files, given) as (choice, pages):
-        limit, why = resolve_page_limit(given)
-        is_sealed = bool(given["recipient"] or given["passphrase_file"])
-        sizes = measure_packed_sizes(choice.files, given["segments"], is_encrypted=is_sealed)
-    made = _plan_blocks(sizes, pages, limit, given)
-    if given["json"]:
-        click.echo(dumps(_plan_object(made, sizes, len(pages))))
+    with _Selection(files, options) as (selection, pages):
+        limit, why = resolve_page_limit(options)
+        is_sealed = bool(options["recipient"] or options["passphrase_file"])
+        sizes = measure_packed_sizes(selection.files, options["segments"], is_encrypted=is_sealed)
+    block_plan = _plan_blocks(sizes, pages, limit, options)
+    if options["json"]:
+        click.echo(dumps(_plan_object(block_plan, sizes, len(pages))))
         return
-    _print_plan(made, sizes, len(pages), why)
+    _print_plan(block_plan, sizes, len(pages), why)
     say_next("`unlost vault pack` with the same options makes the blocks")
 
 
@@ -289,19 +294,21 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
 @click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
 @date_option
 @click.pass_context
-def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+def pack(ctx: click.Context, /, files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401
     """Pack files, and code them into blocks for pages; what did not change stays where it is.
 
     What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
     """
-    folder: Path = given["vault"]
-    before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
-    settings, seal = resolve_settings(ctx, given, before)
-    block = None if given["block"] is None else parse_byte_size(given["block"])
-    with _Selection(files, given, with_extra=False) as (choice, pages):
-        wish = PackOptions(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])
-        made = pack_vault(before, wish, resolve_pack_time(given["date"]))
-    _say_packed(made, choice, is_json=given["json"])
+    folder: Path = options["vault"]
+    previous = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
+    settings, encryption = resolve_settings(ctx, options, previous)
+    block = None if options["block"] is None else parse_byte_size(options["block"])
+    with _Selection(files, options, with_extra=False) as (selection, pages):
+        pack_options = PackOptions(
+            selection.files, pages, settings, encryption, options["may_be_lost"], block, options["at_once"]
+        )
+        packed = pack_vault(previous, pack_options, resolve_pack_time(options["date"]))
+    _say_packed(packed, selection, is_json=options["json"])
 
 
 @command.command()
@@ -313,14 +320,19 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 @json_option
 def inject(site: Path, output: Path | None, vault: Path, json: bool) -> None:
     """Put blocks into the pages of the static site in a folder."""
-    done = inject_blocks(open_vault(vault), site, output)
+    result = inject_blocks(open_vault(vault), site, output)
     if json:
-        numbers = {"changed": done.changed, "unchanged": done.unchanged, "missing": done.missing, "added": done.added}
+        numbers = {
+            "changed": result.changed,
+            "unchanged": result.unchanged,
+            "missing": result.missing,
+            "added": result.added,
+        }
         click.echo(dumps({"site": str(output or site), **numbers}))
         return
-    say(f"{done.changed:,} pages changed, {done.unchanged:,} as they were; {done.added:,} made", level="info")
-    if done.missing:
-        say(f"{done.missing:,} pages of the plan are not there: pack again with the pages that are", level="warning")
+    say(f"{result.changed:,} pages changed, {result.unchanged:,} as they were; {result.added:,} made", level="info")
+    if result.missing:
+        say(f"{result.missing:,} pages of the plan are not there: pack again with the pages that are", level="warning")
     else:
         say_next(
             f"{command_line('vault', 'verify', output or site, '--vault', vault)} checks the pages; then publish them"
@@ -337,22 +349,24 @@ def remove(site: Path) -> None:
 class _Selection:
     """Yields the files to store and the pages. Dumps go to a folder that is deleted at the end."""
 
-    def __init__(self, files: tuple[Path, ...], given: Mapping[str, Any], *, with_extra: bool = True) -> None:
-        self._files, self._given, self._with_extra = files, given, with_extra
+    def __init__(self, files: tuple[Path, ...], options: Mapping[str, Any], *, with_extra: bool = True) -> None:
+        self._files, self._options, self._with_extra = files, options, with_extra
 
     def __enter__(self) -> "tuple[FileSelection, list[CarrierPage]]":
-        given = self._given
-        if given["optimistic"] and given["pessimistic"]:
+        options = self._options
+        if options["optimistic"] and options["pessimistic"]:
             raise UsageError("--optimistic and --pessimistic say different things: give one of them")
-        if not self._files and not given["dump"]:
+        if not self._files and not options["dump"]:
             raise UsageError("no files to keep: name files or folders of the server, or give --dump")
         self._folder = TemporaryDirectory()
         try:
-            dumps_made = run_dump_commands(given["dump"], Path(self._folder.name))
-            choice = select_files(self._files, is_optimistic=given["optimistic"]) if self._files else FileSelection()
-            choice.files += dumps_made
-            extra = make_extra_pages(given["extra_pages"]) if self._with_extra else []
-            return choice, [*find_site_pages(given), *extra]
+            dumped_files = run_dump_commands(options["dump"], Path(self._folder.name))
+            selection = (
+                select_files(self._files, is_optimistic=options["optimistic"]) if self._files else FileSelection()
+            )
+            selection.files += dumped_files
+            extra = make_extra_pages(options["extra_pages"]) if self._with_extra else []
+            return selection, [*find_site_pages(options), *extra]
         except BaseException:
             self._folder.cleanup()
             raise
@@ -362,51 +376,55 @@ class _Selection:
 
 
 def _plan_blocks(
-    sizes: Mapping[str, int], pages: "list[CarrierPage]", limit: int, given: Mapping[str, Any]
+    sizes: Mapping[str, int], pages: "list[CarrierPage]", limit: int, options: Mapping[str, Any]
 ) -> "BlockPlan":
-    block = None if given["block"] is None else parse_byte_size(given["block"])
-    lost = given["may_be_lost"]
-    return plan_blocks(sizes, pages, limit=limit, block_size=block, loss_tolerance=lost, signed=given["sign"])
+    block = None if options["block"] is None else parse_byte_size(options["block"])
+    loss_tolerance = options["may_be_lost"]
+    return plan_blocks(
+        sizes, pages, limit=limit, block_size=block, loss_tolerance=loss_tolerance, signed=options["sign"]
+    )
 
 
-def _plan_object(made: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
+def _plan_object(block_plan: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
     segments = [
         {"name": name, "size": sizes[name], "block": shape.block, "needed": shape.needed, "count": shape.count,
          "may_be_lost": round(shape.loss_tolerance, 4)}
-        for name, shape in made.shapes.items()
+        for name, shape in block_plan.shapes.items()
     ]  # fmt: skip
     numbers = {
-        "pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed_pages,
-        "sufficient": made.sufficient_pages, "spare": made.expendable_pages,
+        "pages": pages, "with_room": len(block_plan.pages), "page_limit": block_plan.limit,
+        "needed": block_plan.needed_pages, "sufficient": block_plan.sufficient_pages,
+        "spare": block_plan.expendable_pages,
     }  # fmt: skip
-    return {"segments": segments, **numbers, "may_be_lost": round(made.loss_tolerance, 4)}
+    return {"segments": segments, **numbers, "may_be_lost": round(block_plan.loss_tolerance, 4)}
 
 
-def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: str) -> None:
+def _print_plan(block_plan: "BlockPlan", sizes: Mapping[str, int], pages: int, why: str) -> None:
     rows = [
         (name, format_byte_size(sizes[name]), format_byte_size(shape.block), str(shape.needed), str(shape.count),
          f"{shape.loss_tolerance:.0%}")
-        for name, shape in made.shapes.items()
+        for name, shape in block_plan.shapes.items()
     ]  # fmt: skip
     print_table(("segment", "packed", "block", "needed", "pages", "may be lost"), rows)
-    room = f"{len(made.pages):,} of {pages:,} pages have room below {format_byte_size(made.limit)} ({why})"
-    say(f"{room}; any {made.sufficient_pages:,} of them bring all files back", level="info")
-    if len(made.shapes) > 1:
+    room = f"{len(block_plan.pages):,} of {pages:,} pages have room below {format_byte_size(block_plan.limit)} ({why})"
+    say(f"{room}; any {block_plan.sufficient_pages:,} of them bring all files back", level="info")
+    if len(block_plan.shapes) > 1:
         say(
-            f"any {made.expendable_pages:,} pages may be lost; if more are, a segment may be lost with them, "
+            f"any {block_plan.expendable_pages:,} pages may be lost; if more are, a segment may be lost with them, "
             "although others "
             f"come back: --segments one bears more",
             level="info",
         )
-    if min(shape.loss_tolerance for shape in made.shapes.values()) + 0.005 < made.target_tolerance:
+    if min(shape.loss_tolerance for shape in block_plan.shapes.values()) + 0.005 < block_plan.target_tolerance:
         say(
-            f"fewer than {made.target_tolerance:.0%} of pages may be lost: more pages or longer blocks would help",
+            f"fewer than {block_plan.target_tolerance:.0%} of pages may be lost: "
+            "more pages or longer blocks would help",
             level="warning",
         )
 
 
-def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -> None:
-    vault = made.vault
+def _say_packed(packed: "PackResult", selection: "FileSelection", *, is_json: bool) -> None:
+    vault = packed.vault
     key = public_key(vault)
     shapes = {each.name: each.shape for each in vault.newest.files}
     is_staged = len(vault.generations) > 1
@@ -415,18 +433,18 @@ def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -
             name: {"version": each.version, "needed": each.shape.needed, "count": each.shape.count}
             for name, each in ((each.name, each) for each in vault.newest.files)
         }
-        numbers = {"files": len(choice.files), "pages": len(vault.live), "staged": is_staged}
-        told = {"vault": str(vault.folder), "changed": made.changed, **numbers, "key": key, "segments": segments}
-        click.echo(dumps(told))
+        numbers = {"files": len(selection.files), "pages": len(vault.live), "staged": is_staged}
+        summary = {"vault": str(vault.folder), "changed": packed.changed, **numbers, "key": key, "segments": segments}
+        click.echo(dumps(summary))
         return
-    for reason, count in choice.skipped.items():
+    for reason, count in selection.skipped.items():
         say(f"{count:,} left out: {reason}", level="note")
     if key is not None:
         say(f"keep this somewhere else: `recover --signed-by {key}` takes no forged blocks", level="info")
-    if not made.changed:
+    if not packed.changed:
         say("nothing changed", level="info")
         return
-    say(f"{len(made.changed):,} of {len(shapes):,} segments coded anew, for {len(vault.live):,} pages", level="info")
+    say(f"{len(packed.changed):,} of {len(shapes):,} segments coded anew, for {len(vault.live):,} pages", level="info")
     if is_staged:
         say(
             "pages carry both versions where they have room: `unlost vault status` says when the old one may go",
@@ -436,7 +454,7 @@ def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -
     say_next(f"{inject} puts the blocks into the pages of a static site; docs/vault.md tells how a server adds them")
 
 
-_LIMIT_WAIT_SECONDS = 900.0
+_LIMIT_WAIT_SECONDS = 900.0  # that a request may wait for a rate limit
 
 
 @command.command(name="status")
@@ -458,7 +476,7 @@ _LIMIT_WAIT_SECONDS = 900.0
 @only_option
 @json_option
 @click.pass_context
-def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401
     """Say what pages carry now, which version archives can bring back, and whether an update may go on.
 
     The exit code is 1 if no version is whole where it was looked for.
@@ -466,56 +484,60 @@ def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[
     state = open_vault(vault)
     places: dict[str, BlockCollector] = {}
     if site is not None:
-        places["live"] = _gather_live(state, site, given)
-    if held_in or given["ask_archives"]:
+        places["live"] = _gather_live(state, site, options)
+    if held_in or options["ask_archives"]:
         places["archives"] = BlockCollector()
         for source in held_in:
             collect_blocks(source, places["archives"])
-    if given["ask_archives"]:
-        _gather_from_archives(state, site, given, places["archives"])
+    if options["ask_archives"]:
+        _gather_from_archives(state, site, options, places["archives"])
     value = _status_object(state, places)
-    if given["json"]:
+    if options["json"]:
         click.echo(dumps(value))
     else:
         _print_status(value)
     ctx.exit(0 if all(any(g["whole"] for g in place["generations"]) for place in value["places"].values()) else 1)
 
 
-def _gather_live(state: "Vault", site: str, given: dict[str, Any]) -> "BlockCollector":
-    found = BlockCollector()
-    with open_visits(given) as (run, visiting):
-        run(visiting.visit_pages(site, state.live))
-        for each, body in visiting.iter_bodies():
-            found.add_page(body, each.uri, each.seen or "", archive="live")
-    return found
+def _gather_live(state: "Vault", site: str, options: dict[str, Any]) -> "BlockCollector":
+    collector = BlockCollector()
+    with open_visits(options) as (run, site_crawl):
+        run(site_crawl.visit_pages(site, state.live))
+        for each, body in site_crawl.iter_bodies():
+            collector.add_page(body, each.uri, each.seen or "", archive="live")
+    return collector
 
 
-def _gather_from_archives(state: "Vault", site: str | None, given: dict[str, Any], into: "BlockCollector") -> None:
+def _gather_from_archives(
+    state: "Vault", site: str | None, options: dict[str, Any], collector: "BlockCollector"
+) -> None:
     if site is None:
         raise UsageError("--ask-archives needs --site, the address that archives know the pages by")
-    chosen = select_archives(given["archives"], given["only"]).values()
+    archives = select_archives(options["archives"], options["only"]).values()
 
-    async def ask() -> None:
-        async with open_http_client(given["contact"], _LIMIT_WAIT_SECONDS) as courier:
-            asked = (
-                collect_from_archive(each.id, create_client(each, courier), site, state.live, given["copies"], into)
-                for each in chosen
+    async def query_archives() -> None:
+        async with open_http_client(options["contact"], _LIMIT_WAIT_SECONDS) as http_client:
+            queries = (
+                collect_from_archive(
+                    each.id, create_client(each, http_client), site, state.live, options["copies"], collector
+                )
+                for each in archives
             )
-            for each, said in zip(chosen, await asyncio.gather(*asked), strict=True):
-                if said is not None:
-                    say(f"{each.id}: {said}", level="warning", archive=each.id)
+            for each, problem in zip(archives, await asyncio.gather(*queries), strict=True):
+                if problem is not None:
+                    say(f"{each.id}: {problem}", level="warning", archive=each.id)
 
-    uvloop.run(ask())
+    uvloop.run(query_archives())
 
 
 def _status_object(state: "Vault", places: "dict[str, BlockCollector]") -> dict[str, Any]:
     value: dict[str, Any] = {
         "vault": str(state.folder), "pages": len(state.live), "updating": len(state.generations) > 1, "places": {},
     }  # fmt: skip
-    for name, gathering in places.items():
-        generations = [_generation_object(each, block_indices(gathering), gathering) for each in state.generations]
+    for name, collector in places.items():
+        generations = [_generation_object(each, block_indices(collector), collector) for each in state.generations]
         value["places"][name] = {
-            "pages": gathering.pages, "carrying": gathering.pages_with_blocks, "problems": dict(gathering.problems),
+            "pages": collector.pages, "carrying": collector.pages_with_blocks, "problems": dict(collector.problems),
             "generations": generations,
         }  # fmt: skip
     held = value["places"].get("archives")
@@ -523,11 +545,11 @@ def _status_object(state: "Vault", places: "dict[str, BlockCollector]") -> dict[
     return value
 
 
-def _generation_object(generation: "Generation", indices: Any, gathering: "BlockCollector") -> dict[str, Any]:  # noqa: ANN401
+def _generation_object(generation: "Generation", indices: Any, collector: "BlockCollector") -> dict[str, Any]:  # noqa: ANN401
 
     segments: list[dict[str, Any]] = []
     for segment, held in zip(generation.files, segment_holdings(generation, indices), strict=True):
-        by_archive = {name: len(found) for name, found in gathering.archives.get(segment.group, {}).items()}
+        by_archive = {name: len(found) for name, found in collector.archives.get(segment.group, {}).items()}
         segments.append(
             {"name": held.name, "version": held.version, "held": held.archived, "needed": held.needed, "by": by_archive}
         )
@@ -540,8 +562,8 @@ def _print_status(value: dict[str, Any]) -> None:
     rows = [
         (place, str(each["number"]), segment["name"], segment["version"][:12], f"{segment['held']:,}",
          f"{segment['needed']:,}", ", ".join(f"{name} {count:,}" for name, count in sorted(segment["by"].items())))
-        for place, found in value["places"].items()
-        for each in found["generations"]
+        for place, gathered in value["places"].items()
+        for each in gathered["generations"]
         for segment in each["segments"]
     ]  # fmt: skip
     if rows:
@@ -576,10 +598,10 @@ def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: b
     if len(state.generations) < 2:
         say("no update is under way: pages carry one version", level="info")
         return
-    gathering = BlockCollector()
+    collector = BlockCollector()
     for source in held_in:
-        collect_blocks(source, gathering)
-    short = [each for each in segment_holdings(state.newest, block_indices(gathering)) if not each.is_recoverable]
+        collect_blocks(source, collector)
+    short = [each for each in segment_holdings(state.newest, block_indices(collector)) if not each.is_recoverable]
     if short and not force:
         for each in short:
             say(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from unlost.vault.recovery import IncompleteSegment, VaultRecovery
 
 
-_MAX_PAGES = 5
+_MAX_PAGES = 5  # named in one message
 _MAX_LINES = 20  # lines of one kind
 _SKIPPED_MESSAGES = {
     "cut": "blocks passed over since they break off: {count}",
@@ -77,23 +77,23 @@ def recover(
     which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
     code is 1 if nothing could be had, 4 if a part.
     """
-    most = None if most_bytes is None else parse_byte_size(most_bytes)
-    gathering = BlockCollector(parse_signers(signed_by))
+    max_bytes = None if most_bytes is None else parse_byte_size(most_bytes)
+    collector = BlockCollector(parse_signers(signed_by))
     for source in sources:
         if "://" not in source:
             FILE_OR_FOLDER.convert(source, None, None)
     for source in sources:
-        collect_blocks(_recover_site(source, recovery, archives, only) if "://" in source else Path(source), gathering)
-    done = recover_files(gathering, output, read_keys(identity, passphrase_file), most)
-    say_problems(gathering.read_problems)
+        collect_blocks(_recover_site(source, recovery, archives, only) if "://" in source else Path(source), collector)
+    result = recover_files(collector, output, read_keys(identity, passphrase_file), max_bytes)
+    say_problems(collector.read_problems)
     if json:
-        click.echo(dumps(recovery_summary(done, gathering)))
+        click.echo(dumps(recovery_summary(result, collector)))
     else:
-        print_recovery(done, gathering)
-        if done.complete:
-            unpacked = done.unpacked
+        print_recovery(result, collector)
+        if result.complete:
+            unpacked = result.unpacked
             say(f"{unpacked.files:,} files, {unpacked.bytes:,} bytes, in {output}", level="info")
-    ctx.exit(0 if is_complete(done) else ArchiveError.exit_code if done.complete else 1)
+    ctx.exit(0 if is_complete(result) else ArchiveError.exit_code if result.complete else 1)
 
 
 def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
@@ -102,37 +102,37 @@ def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[
     if not host:
         raise UsageError(f"{ascii(url)[:80]}: expected the address of a site")
     folder = to or Path(f"{host.replace(':', '_')}.vault-recovery")
-    words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive"]
-    words += ["--archives", str(archives)] if archives is not None else []
-    words += ["--only", ",".join(only)] if only else []
+    command_words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive"]
+    command_words += ["--archives", str(archives)] if archives is not None else []
+    command_words += ["--only", ",".join(only)] if only else []
     parent = click.get_current_context().find_root()
     try:
-        with command.make_context("recover", words, parent=parent) as context:
+        with command.make_context("recover", command_words, parent=parent) as context:
             command.invoke(context)
-    except click.exceptions.Exit as ended:
+    except click.exceptions.Exit as request:
         # If nothing was recovered, other sources may still have it.
-        if ended.exit_code not in {0, EXIT_NOTHING_RECOVERED, ArchiveError.exit_code}:
+        if request.exit_code not in {0, EXIT_NOTHING_RECOVERED, ArchiveError.exit_code}:
             raise
     return folder
 
 
-def recovery_summary(done: "VaultRecovery", gathering: "BlockCollector") -> dict[str, object]:
-    """Return the result as an object for JSON."""
-    names = {each.id: each.name for each in done.manifest.segments} if done.manifest else {}
+def recovery_summary(result: "VaultRecovery", collector: "BlockCollector") -> dict[str, object]:
+    """Return the result as a JSON object."""
+    names = {each.id: each.name for each in result.manifest.segments} if result.manifest else {}
     return {
-        "files": done.unpacked.files,
-        "bytes": done.unpacked.bytes,
+        "files": result.unpacked.files,
+        "bytes": result.unpacked.bytes,
         "segments": {
             names.get(name, name): {"version": each.version, "seen": each.last_seen}
-            for name, each in done.complete.items()
+            for name, each in result.complete.items()
         },
-        "short": [_short_object(each) for each in done.incomplete],
-        "older": [_short_object(each) for each in done.newer_incomplete],
-        "forged": done.forged,
-        "refused": done.unpacked.refused,
-        "pages": gathering.pages,
-        "carrying": gathering.pages_with_blocks,
-        "problems": dict(gathering.problems),
+        "short": [_short_object(each) for each in result.incomplete],
+        "older": [_short_object(each) for each in result.newer_incomplete],
+        "forged": result.forged,
+        "refused": result.unpacked.refused,
+        "pages": collector.pages,
+        "carrying": collector.pages_with_blocks,
+        "problems": dict(collector.problems),
     }
 
 
@@ -143,32 +143,37 @@ def _short_object(each: "IncompleteSegment") -> dict[str, object]:
     }  # fmt: skip
 
 
-def print_recovery(done: "VaultRecovery", gathering: "BlockCollector") -> None:
+def print_recovery(result: "VaultRecovery", collector: "BlockCollector") -> None:
     """Print what was recovered, and what is incomplete."""
-    say(f"{gathering.pages_with_blocks:,} of {gathering.pages:,} pages carry blocks", level="info")
-    for kind, count in sorted(gathering.problems.items()):
+    say(f"{collector.pages_with_blocks:,} of {collector.pages:,} pages carry blocks", level="info")
+    for kind, count in sorted(collector.problems.items()):
         say(_SKIPPED_MESSAGES[kind].format(count=f"{count:,}"), level="warning", kind=kind)
-    if done.forged:
-        say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
-    # Pages are untrusted: the number of names in them is unbounded.
-    for name in done.unpacked.refused[:_MAX_LINES]:
-        say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
-    _say_rest(len(done.unpacked.refused), "names refused")
-    for short in done.newer_incomplete[:_MAX_LINES]:
+    if result.forged:
         say(
-            f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken",
+            f"{result.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning"
+        )
+    # Pages are untrusted: the number of names in them is unbounded.
+    for name in result.unpacked.refused[:_MAX_LINES]:
+        say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
+    _say_rest(len(result.unpacked.refused), "names refused")
+    for incomplete in result.newer_incomplete[:_MAX_LINES]:
+        say(
+            f"{_name(incomplete)}: a newer version was seen, {incomplete.missing:,} blocks short; "
+            "the last whole one was taken",
             level="note",
         )
-    _say_rest(len(done.newer_incomplete), "newer versions, each some blocks short")
-    for short in done.incomplete[:_MAX_LINES]:
-        text = f"{_name(short)}: {short.found:,} of {short.needed:,} blocks: {short.missing:,} more are needed"
-        if short.pages:
-            more = ", ".join(short.pages[:_MAX_PAGES])
-            text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _MAX_PAGES else ''}"
+    _say_rest(len(result.newer_incomplete), "newer versions, each some blocks short")
+    for incomplete in result.incomplete[:_MAX_LINES]:
+        found = f"{incomplete.found:,} of {incomplete.needed:,} blocks"
+        text = f"{_name(incomplete)}: {found}: {incomplete.missing:,} more are needed"
+        if incomplete.pages:
+            named_pages = ", ".join(incomplete.pages[:_MAX_PAGES])
+            ellipsis = " …" if len(incomplete.pages) > _MAX_PAGES else ""
+            text += f", of any of {len(incomplete.pages):,} pages: {named_pages}{ellipsis}"
         say(text, level="warning")
-    if done.incomplete and done.manifest is None:
+    if result.incomplete and result.manifest is None:
         say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
-    _say_rest(len(done.incomplete), "versions that are short; --json lists all")
+    _say_rest(len(result.incomplete), "versions that are short; --json lists all")
 
 
 def _say_rest(count: int, what: str) -> None:
@@ -176,8 +181,8 @@ def _say_rest(count: int, what: str) -> None:
         say(f"{count - _MAX_LINES:,} more {what}", level="warning")
 
 
-def _name(short: "IncompleteSegment") -> str:
-    return short.name or f"segment {short.segment}"
+def _name(incomplete: "IncompleteSegment") -> str:
+    return incomplete.name or f"segment {incomplete.segment}"
 
 
 @click.command(name="verify")
@@ -192,17 +197,17 @@ def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by
     No secret key is needed. The exit code is 1 if something is short.
     """
     state = open_vault(vault)
-    gathering = BlockCollector(parse_signers(signed_by))
+    collector = BlockCollector(parse_signers(signed_by))
     for source in sources:
-        collect_blocks(source, gathering)
-    done = recover_files(gathering, None, DecryptionKeys())
-    gathering.problems.pop("manifest-not-opened", None)  # expected, since no key is given
-    versions = {each.version for each in done.complete.values()}
+        collect_blocks(source, collector)
+    result = recover_files(collector, None, DecryptionKeys())
+    collector.problems.pop("manifest-not-opened", None)  # expected, since no key is given
+    versions = {each.version for each in result.complete.values()}
     missing = [each.name for each in state.newest.files if each.version not in versions]
     if json:
-        click.echo(dumps({**recovery_summary(done, gathering), "missing": missing}))
+        click.echo(dumps({**recovery_summary(result, collector), "missing": missing}))
     else:
-        print_recovery(done, gathering)
+        print_recovery(result, collector)
         for name in missing:
             say(f"{name}: its last version cannot be recovered from these pages", level="warning")
         say(

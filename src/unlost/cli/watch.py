@@ -52,10 +52,10 @@ from unlost.watch.watcher import QueryEstimate, SiteSize, VisitResult, Watcher, 
 def print_survey(watched: WatchedSite) -> None:
     """Print the results of all visits of a site."""
     lines = [escape_unprintable(watched.url), *survey_remarks(watched.survey)]
-    for lost in watched.losses:
-        over = "" if lost.over is None else f", there again {dates.to_local(lost.over)}"
-        words = f"{describe_health(lost.kind)} ({escape_unprintable(lost.reason)})"
-        lines.append(f"lost since {dates.to_local(lost.since)}, noticed {dates.to_local(lost.noticed)}{over}: {words}")
+    for loss in watched.losses:
+        over = "" if loss.over is None else f", there again {dates.to_local(loss.over)}"
+        words = f"{describe_health(loss.kind)} ({escape_unprintable(loss.reason)})"
+        lines.append(f"lost since {dates.to_local(loss.since)}, noticed {dates.to_local(loss.noticed)}{over}: {words}")
     lines += [
         "",
         *format_columns(
@@ -68,7 +68,7 @@ def print_survey(watched: WatchedSite) -> None:
 
 def survey_object(watched: WatchedSite) -> dict[str, object]:
     """Return the results of all visits of a site as an object for JSON; durations in days, dates in ISO 8601."""
-    found = watched.survey
+    survey = watched.survey
     return {
         "site": watched.url,
         "visits": [
@@ -80,14 +80,14 @@ def survey_object(watched: WatchedSite) -> dict[str, object]:
                 "new": each.new_resources,
                 **{state.value: each.states[state] for state in AvailabilityState},
             }
-            for each in found.visits
+            for each in survey.visits
         ],
         "lives": [
-            {"archive": row.archive or None, "group": row.group or None, **asdict(row.stats)} for row in found.rows
+            {"archive": row.archive or None, "group": row.group or None, **asdict(row.stats)} for row in survey.rows
         ],
-        "change_rate": found.change_rate,
-        "birth_rate": found.birth_rate,
-        "losses": [_loss(lost) for lost in watched.losses],
+        "change_rate": survey.change_rate,
+        "birth_rate": survey.birth_rate,
+        "losses": [_loss(loss) for loss in watched.losses],
     }
 
 
@@ -109,13 +109,13 @@ def visit_object(visited: VisitResult) -> dict[str, object]:
     }
 
 
-def _loss(lost: SiteLoss) -> dict[str, object]:
+def _loss(loss: SiteLoss) -> dict[str, object]:
     return {
-        "kind": lost.kind.value,
-        "reason": lost.reason,
-        "since": _date(lost.since),
-        "noticed": _date(lost.noticed),
-        "over": None if lost.over is None else _date(lost.over),
+        "kind": loss.kind.value,
+        "reason": loss.reason,
+        "since": _date(loss.since),
+        "noticed": _date(loss.noticed),
+        "over": None if loss.over is None else _date(loss.over),
     }
 
 
@@ -123,7 +123,7 @@ def _date(time: float) -> str:
     return dates.to_iso(dates.from_epoch(str(int(time))))
 
 
-_FILE_SUFFIXES = {
+_FILE_SUFFIXES = {  # of an argument without a slash, which is then a file name and not a host
     ".txt",
     ".list",
     ".lst",
@@ -155,13 +155,13 @@ class WatchRun:
     def once(self) -> tuple[bool, bool]:
         """Visit each site once; return whether one is lost, and whether all archives responded."""
 
-        async def visits() -> None:
+        async def visit_all() -> None:
             async with self._watcher() as watcher:
                 for url in self._urls:
                     await watcher.visit(url)
 
         try:
-            uvloop.run(visits())
+            uvloop.run(visit_all())
         except OfflineError as error:
             message = f"{error}. No visit was counted: it is not known whether the site is there"
             raise OfflineError(message, error.reason) from None
@@ -171,11 +171,11 @@ class WatchRun:
     def forever(self) -> None:
         """Visit sites on schedule until interrupted."""
 
-        async def watching() -> None:
+        async def watch_all() -> None:
             async with self._watcher() as watcher:
                 await watcher.watch(self._urls)
 
-        uvloop.run(watching())
+        uvloop.run(watch_all())
 
     def report(self) -> None:
         """Print the results of the visits so far."""
@@ -222,28 +222,30 @@ class WatchRun:
 
     @asynccontextmanager
     async def _watcher(self) -> AsyncIterator[Watcher]:
-        given = self._options
-        archives = select_archives(given["archives"], given["only"])
-        glances = PolitePageFetcher(self._urls, self._clock, given["contact"], given["delay"], proxies=given["proxy"])
-        async with glances, open_archive_access(archives, given, self._clock) as means:
+        options = self._options
+        archives = select_archives(options["archives"], options["only"])
+        page_fetcher = PolitePageFetcher(
+            self._urls, self._clock, options["contact"], options["delay"], proxies=options["proxy"]
+        )
+        async with page_fetcher, open_archive_access(archives, options, self._clock) as access:
             yield Watcher(
                 self._file,
                 self._clock,
-                _LiveSites(glances, self._file, given, self._clock),
-                means,
-                check_depth(given),
-                interval=given["every"],
+                _LiveSites(page_fetcher, self._file, options, self._clock),
+                access,
+                check_depth(options),
+                interval=options["every"],
                 on_loss=self._on_loss,
                 on_visit=self._on_visit,
-                check_network=lambda: probe_network(archives.values(), use_proxies=given["proxy"]),
+                check_network=lambda: probe_network(archives.values(), use_proxies=options["proxy"]),
                 on_offline=lambda error: say(f"{error}. No site was visited", level="warning"),
             )
 
     def _on_visit(self, visited: VisitResult) -> None:
         """Print the result of a visit."""
         self._is_whole = self._is_whole and not visited.check.incomplete
-        lost = visited.loss
-        self._is_lost = self._is_lost or (lost is not None and lost.over is None)
+        loss = visited.loss
+        self._is_lost = self._is_lost or (loss is not None and loss.over is None)
         if self._options["json"]:
             click.echo(dumps(visit_object(visited)))
         else:
@@ -256,10 +258,10 @@ class WatchRun:
                 "counted in times",
                 level="warning",
             )
-        if lost is not None and lost.over is None:
-            since = dates.to_local(lost.since)
-            say(f"{visited.url}: lost since {since}: {describe_health(lost.kind)} ({lost.reason})", level="warning")
-        elif lost is not None:
+        if loss is not None and loss.over is None:
+            since = dates.to_local(loss.since)
+            say(f"{visited.url}: lost since {since}: {describe_health(loss.kind)} ({loss.reason})", level="warning")
+        elif loss is not None:
             say(f"{visited.url}: it is there again", level="info")
         if visited.hook_error is not None:
             say(f"--on-loss: {visited.hook_error}", level="error")
@@ -267,15 +269,15 @@ class WatchRun:
 
     def _read_surveys(self) -> list[WatchedSite]:
         """Return the results for each requested site. Raises InputError for a site that was not visited."""
-        found = []
+        sites = []
         with translate_visit_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
             numbers = {url: number for number, url in file.sites()}
             for url in self._urls:
                 if url not in numbers:
                     raise InputError(f"{self._file}: {url} was not visited yet")
                 history = VisitHistory(file, numbers[url])
-                found.append(WatchedSite(url, survey_site(history), LossStore(file, numbers[url]).all_losses()))
-        return found
+                sites.append(WatchedSite(url, survey_site(history), LossStore(file, numbers[url]).all_losses()))
+        return sites
 
     def _write_page(self) -> None:
         if self._options["html"] is not None:
@@ -288,38 +290,38 @@ class WatchRun:
     def _sizes(self) -> list[SiteSize]:
         """Return the sizes of the sites: from past visits, else the maximum that the limits allow."""
         limit: int = self._options["limit"]
-        most = limit if self._options["all"] else min(limit, self._options["sample"])
-        known: dict[str, int] = {}
+        max_singles = limit if self._options["all"] else min(limit, self._options["sample"])
+        known_counts: dict[str, int] = {}
         if self._file.exists():
             with translate_visit_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
                 for number, url in file.sites():
-                    known[url] = len(VisitHistory(file, number).known_urls(limit))
-        new = [url for url in self._urls if not known.get(url)]
+                    known_counts[url] = len(VisitHistory(file, number).known_urls(limit))
+        new = [url for url in self._urls if not known_counts.get(url)]
         if new:
             say(f"{len(new):,} sites were not visited yet: they are taken to have {limit:,} addresses", level="note")
-        found = []
+        sizes = []
         for url in self._urls:
-            resources = known.get(url) or limit
-            found.append(SiteSize(1, min(most, resources), _GUESSED_ROWS * resources))
-        return found
+            resources = known_counts.get(url) or limit
+            sizes.append(SiteSize(1, min(max_singles, resources), _GUESSED_ROWS * resources))
+        return sizes
 
 
 class _LiveSites:
     """Opens sites to crawl, with a new crawl for each visit."""
 
-    def __init__(self, glances: PolitePageFetcher, file: Path, given: Mapping[str, Any], clock: Clock) -> None:
-        self.page_fetcher = glances
+    def __init__(self, page_fetcher: PolitePageFetcher, file: Path, options: Mapping[str, Any], clock: Clock) -> None:
+        self.page_fetcher = page_fetcher
         self._folder = file.with_name(f"{file.name}.crawl")
-        self._given = given
+        self._options = options
         self._clock = clock
 
     @asynccontextmanager
     async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
         """Yield a site to crawl. The crawl's state is deleted after the visit."""
-        given = self._given
+        options = self._options
         folder = self._folder.with_name(f"{self._folder.name}-{visit}")
-        visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"])
-        site = CrawledSite(crawl_plan(url, given, tuple(known)), visiting, [containing_folder(url)])
+        crawl_options = SiteCrawlOptions(folder, self._clock, options["contact"], options["proxy"])
+        site = CrawledSite(crawl_plan(url, options, tuple(known)), crawl_options, [containing_folder(url)])
         try:
             yield site
         except OfflineError:
@@ -329,14 +331,14 @@ class _LiveSites:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _parse_sites(given: str) -> tuple[list[str], str]:
+def _parse_sites(text: str) -> tuple[list[str], str]:
     """Return the URLs of sites, and the name of their history. Raises InputError, UsageError."""
-    file = Path(given)
+    file = Path(text)
     if not file.is_file():
-        if _is_file_name(given):
+        if _is_file_name(text):
             number = errno.EISDIR if file.is_dir() else errno.ENOENT
             raise unreadable_error_for_errno(file, number, "give the URL of a site, or a file with URLs, one a line")
-        url = parse_argument(given, normalize_input_url)
+        url = parse_argument(text, normalize_input_url)
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         return [url], host.translate(str.maketrans(":", "_", "[]"))
     problems = Problems()
@@ -401,23 +403,23 @@ _FILE = AnyPath(readable=False)
 @with_options(*DEPTH_OPTIONS)
 @click.option("--json", is_flag=True, help="As JSON, an object a line.")
 @click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
     """Check sites again and again: how long resources live in archives, and whether a site is lost.
 
     FILE has the addresses of sites, one a line. What was seen is kept; the same command goes on. With --once, for cron,
     the exit code is 1 if a site is lost, and 4 if archives did not answer. docs/watch.md explains the numbers.
     """
-    if sum(map(bool, (given["once"], given["dry_run"], given["report"]))) > 1:
+    if sum(map(bool, (options["once"], options["dry_run"], options["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")
     for name in ("html", "plot"):
-        check_output_file(given[name])
-    validate_plot_path(given["plot"])
-    run = WatchRun(given)
-    if given["dry_run"]:
+        check_output_file(options[name])
+    validate_plot_path(options["plot"])
+    run = WatchRun(options)
+    if options["dry_run"]:
         run.estimate()
-    elif given["report"]:
+    elif options["report"]:
         run.report()
-    elif given["once"]:
+    elif options["once"]:
         is_lost, is_whole = run.once()
         ctx.exit(1 if is_lost else 0 if is_whole else ArchiveError.exit_code)
     else:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from unlost.jobs.database import Database
     from unlost.registry.models import Archive
 
-_WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
+_WAIT_SECONDS = 5.0  # between two attempts to reach the database at the start
 _NICENESS = 10  # requests to the service on the same machine have priority
 
 
@@ -112,17 +112,17 @@ def command(
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
-    found = _wait_for_database(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
-    if found is None:
+    job_database = _wait_for_database(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
+    if job_database is None:
         return
     try:
-        known = _select_archives(archives, only)
-        tools = _create_context(jobs, found, known, contact, connections)
-        space = DiskSpace(tools.folders, DiskSpaceLimits.from_megabytes(min_free_space, max_jobs_size))
-        tools = replace(tools, lease_seconds=lease, round_pause_seconds=pause, space=space)
-        ended_by = uvloop.run(_run_worker(tools, name or generate_worker_name(), at_once, with_parent=with_parent))
+        known_archives = _select_archives(archives, only)
+        context = _create_context(jobs, job_database, known_archives, contact, connections)
+        space = DiskSpace(context.folders, DiskSpaceLimits.from_megabytes(min_free_space, max_jobs_size))
+        context = replace(context, lease_seconds=lease, round_pause_seconds=pause, space=space)
+        ended_by = uvloop.run(_run_worker(context, name or generate_worker_name(), at_once, with_parent=with_parent))
     finally:
-        found.close()
+        job_database.close()
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -141,10 +141,10 @@ def _wait_for_database(open_: "Callable[[], Database]", *, with_parent: bool) ->
 
 
 def _select_archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
-    known = read_registry(file)
+    registry = read_registry(file)
     if only:
-        return {each.id: replace(each, enabled=True) for each in known.only(only)}
-    return {each.id: each for each in known.archives}
+        return {each.id: replace(each, enabled=True) for each in registry.only(only)}
+    return {each.id: each for each in registry.archives}
 
 
 def _create_context(
@@ -153,18 +153,18 @@ def _create_context(
     clock = SystemClock()
     store = open_job_limit_store(database)
 
-    def courier(patience: float) -> ArchiveHttpClient:
-        tell = partial(say, level="note")
+    def open_client(max_wait: float) -> ArchiveHttpClient:
+        on_message = partial(say, level="note")
         return ArchiveHttpClient(
-            store, clock, contact, max_wait=patience, connections_per_host=connections, warn=tell
+            store, clock, contact, max_wait=max_wait, connections_per_host=connections, warn=on_message
         )  # fmt: skip
 
-    return WorkerContext(JobStore(database), JobFolders(folder / "work"), archives, courier, clock)
+    return WorkerContext(JobStore(database), JobFolders(folder / "work"), archives, open_client, clock)
 
 
-async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_parent: bool) -> int:
+async def _run_worker(context: "WorkerContext", name: str, at_once: int, *, with_parent: bool) -> int:
     """Process jobs until a signal arrives; return its number."""
-    worker = Worker(tools, name, at_once)
+    worker = Worker(context, name, at_once)
     loop = asyncio.get_running_loop()
     ended_by: list[int] = []
 

@@ -21,7 +21,7 @@ from unlost.registry.models import Archive, ArchiveKind, PrefixListing, SourcedN
 from unlost.testing import Copy, FakeArchive
 
 _START_TIMEOUT_SECONDS = 60.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05  # between requests until pywb responds
 _STOP_TIMEOUT_SECONDS = 10.0
 _MAX_START_ATTEMPTS = 3  # another process may take the free port before pywb binds it
 _LOG_BYTES = 2_000  # end of pywb's log shown in an error message
@@ -33,7 +33,7 @@ _SUPERVISED_COMMAND = (
 
 
 def pywb_config(warcs: Path, index: Path) -> str:
-    """Return the config.yaml of a pywb with one collection `t`, served from a folder of WARCs and its index."""
+    """Return the config.yaml of a pywb with one collection `t`, served from a folder of WARCs and their index."""
     collection = {"index_paths": str(index), "archive_paths": f"{warcs}/"}
     config = {"framed_replay": False, "enable_memento": True, "collections": {"t": collection}}
     return json.dumps(config)  # JSON is YAML
@@ -111,8 +111,8 @@ class PywbServer:
         return self._folder / "log"
 
     def _start(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = int(free.getsockname()[1])
+        with socket.create_server(("127.0.0.1", 0)) as unused_socket:
+            self._port = int(unused_socket.getsockname()[1])
         command = [str(self._program), "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", str(self._folder)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603  the program that the user named

@@ -24,9 +24,12 @@ from unlost.report.html_templates import make_template_environment
 from unlost.report.recovery.serializers import recovery_summary_json
 from unlost.report.recovery.text import format_day, report_strings
 
-_WIDE, _ROW = 620, 58  # SVG units: width of the timeline, height of an archive's row
+ORIGINAL_FOLDER, RECOVERED_FOLDER, PAIRS_FOLDER = "original", "recovered", "pairs"
+"""Subfolders of the page: the two sites, and the pages that show both in frames."""
+_GONE_PAGE = "gone.html"
+_WIDTH, _ROW = 620, 58  # SVG units: width of the timeline, height of an archive's row
 _LEFT, _RIGHT, _TOP, _BOTTOM = 150, 30, 26, 30
-_SMALLEST, _GROWTH = 4.0, 5.5  # disc radius: the smallest, and its growth by the square root of the captures
+_MIN_RADIUS, _RADIUS_GROWTH = 4.0, 5.5  # of discs, whose area grows with the captures
 _YEAR_SECONDS = 365.25 * 86_400
 _FONT = 'font-family="system-ui, sans-serif" font-size="14"'
 TIMELINE_STYLE = """
@@ -57,13 +60,13 @@ class CrawlVisit:
     taken: int
     rejected: int
 
-    def words(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """Return a one-line description.
 
         Args:
             name: Display name of the archive.
 
-        >>> CrawlVisit("a", "20120304000000", 3, 2, 1).words("A")
+        >>> CrawlVisit("a", "20120304000000", 3, 2, 1).describe("A")
         'A, 2012-03-04: 3 copies, 2 taken, 1 rejected'
         """
         parts = [f"{self.held} {'copy' if self.held == 1 else 'copies'}", f"{self.taken} taken"]
@@ -100,7 +103,7 @@ def render_crawl_timeline(visits: list[CrawlVisit], names: Mapping[str, str], en
     for archive, name in names.items():
         shapes.append(
             f'<text x="0" y="{rows[archive] + 5}" {_FONT}>{escape(escape_unprintable(name))}</text>'
-            f'<path class="lane" d="M{_LEFT} {rows[archive]}H{_WIDE - _RIGHT}"/>'
+            f'<path class="lane" d="M{_LEFT} {rows[archive]}H{_WIDTH - _RIGHT}"/>'
         )
     end = scale.at(_fractional_year(ended))
     shapes.append(f'<path class="end" d="M{end} {_TOP - 4}V{bottom}"/>')
@@ -110,9 +113,9 @@ def render_crawl_timeline(visits: list[CrawlVisit], names: Mapping[str, str], en
         for each in visits
     ]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {bottom + _BOTTOM}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" '
         f'aria-labelledby="times-title times-text"><title id="times-title">Time line</title>'
-        f'<desc id="times-text">{escape("; ".join(each.words(names[each.archive]) for each in visits))}</desc>'
+        f'<desc id="times-text">{escape("; ".join(each.describe(names[each.archive]) for each in visits))}</desc>'
         f"{''.join(shapes)}</svg>"
     )
 
@@ -124,17 +127,17 @@ class _TimeScale:
 
     def at(self, years: float) -> float:
         """Return the x coordinate of a fractional year."""
-        return round(_LEFT + (_WIDE - _LEFT - _RIGHT) * (years - self.first) / (self.last - self.first), 1)
+        return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (years - self.first) / (self.last - self.first), 1)
 
 
 def _visit_disc(visit: CrawlVisit, left: float, top: int, name: str) -> str:
-    radius = _SMALLEST + _GROWTH * sqrt(visit.held) - _GROWTH / 2
+    radius = _MIN_RADIUS + _RADIUS_GROWTH * sqrt(visit.held) - _RADIUS_GROWTH / 2
     inner = radius * sqrt(visit.taken / visit.held)
     center = f'cx="{left}" cy="{top}"'
     shapes = f'<circle class="held" {center} r="{radius:.1f}"/>'
     shapes += f'<circle class="taken" {center} r="{inner:.1f}"/>' if visit.taken else ""
     shapes += f'<circle class="rejected" {center} r="{radius + 3:.1f}"/>' if visit.rejected else ""
-    return f"<g><title>{escape(escape_unprintable(visit.words(name)))}</title>{shapes}</g>"
+    return f"<g><title>{escape(escape_unprintable(visit.describe(name)))}</title>{shapes}</g>"
 
 
 def _fractional_year(date: str) -> float:
@@ -187,11 +190,6 @@ def story_json(story: DemoStory) -> dict[str, object]:
         "export": {"files": story.exported.files, "links": dict(story.exported.links)},
         "own_site": RECOVER_COMMAND,
     }
-
-
-ORIGINAL_FOLDER, RECOVERED_FOLDER, PAIRS_FOLDER = "original", "recovered", "pairs"
-"""Subfolders of the page: the two sites, and the pages that show both in frames."""
-_GONE_PAGE = "gone.html"
 
 
 def write_pages(story: DemoStory) -> Path:

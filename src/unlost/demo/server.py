@@ -20,6 +20,11 @@ from unlost.errors import InputError
 from unlost.report.html_templates import sandbox_headers
 from unlost.web.server import socket_url
 
+_POLL_SECONDS = 0.05  # interval at which the server checks whether to shut down
+_CLIENT_TIMEOUT_SECONDS = 60.0
+_INDEX = "index.html"
+_SECURITY_HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_NOT_FOUND_BODY = b"This did not come back, or never was."
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -74,13 +79,6 @@ def demo_folder(keep: Path | None) -> Iterator[Path]:
         raise InputError(f"{keep}: there is something already: name a folder that is new or empty")
     keep.mkdir(parents=True, exist_ok=True)
     yield keep.resolve()
-
-
-_POLL_SECONDS = 0.05  # interval at which the server checks whether to shut down
-_CLIENT_TIMEOUT_SECONDS = 60.0
-_INDEX = "index.html"
-_SECURITY_HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
-_NOT_FOUND_BODY = b"This did not come back, or never was."
 
 
 class DemoServer:
@@ -181,5 +179,5 @@ class _RequestHandler(BaseHTTPRequestHandler):
 
 
 def _content_type(file: Path | None) -> str:
-    kind = "text/plain" if file is None else mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    media_type = "text/plain" if file is None else mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type

@@ -24,6 +24,8 @@ from unlost.index import cdx, warc_index
 from unlost.index.external_sort import sort_lines
 from unlost.problems import Problems
 
+_MOVED_PERMANENTLY = 301
+_PEER_ADDRESS = "192.0.2.1"  # TEST-NET-1 (RFC 5737)
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "htm": "text/html; charset=utf-8",
@@ -121,9 +123,6 @@ def build_pdf(lines: list[str]) -> bytes:
 
 def _escape_pdf(line: str) -> str:
     return "".join(f"\\{character}" if character in "()\\" else character for character in line)
-
-
-_MOVED_PERMANENTLY = 301
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +234,6 @@ def _response(entry: Mapping[str, Any], file: str | None) -> SiteResponse:
     if file is None:
         return SiteResponse(_MOVED_PERMANENTLY, "text/html", b"", entry["to"])
     return SiteResponse(200, content_type_of(file), build_body(file, entry["path"], entry.get("title", "")))
-
-
-_PEER_ADDRESS = "192.0.2.1"  # TEST-NET-1 (RFC 5737)
 
 
 class _FixedClock:

@@ -30,8 +30,12 @@ from unlost.report.recovery.stats import RecoveryStats, collect_stats
 from unlost.report.recovery.text import format_day, report_strings
 from unlost.web.factory import ServiceOptions, build_service
 
-_DEADLINE_SECONDS = 60.0  # upstream timeout; generous, because the machine may be busy
-_FRESH = CacheControl(no_cache=True)
+RECOVER_COMMAND = "unlost recover http://your.example/"
+"""Command shown to users for recovering their own site."""
+MessageCallback = Callable[[str], None]
+"""Receives progress messages, one line each; a line without leading space starts a new step."""
+_DEADLINE_SECONDS = 60.0  # of a look-up; generous, because the machine may be busy
+_NO_CACHE = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +77,21 @@ def measure_routing(
     A failed request is counted, not raised.
 
     Args:
-        archives: Registry entries by id.
-        maps: MementoMaps by archive id.
+        archives: Registry entries by ID.
+        maps: MementoMaps by archive ID.
         urls: URLs to look up.
         folder: Folder for the state and cache of the aggregator.
     """
     entries = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
     # No exploration, so that the numbers are reproducible.
     options = ServiceOptions(
-        entries, folder / "state", folder / "cache", _ignore_message, _DEADLINE_SECONDS, exploring=0.0, stays=False
+        entries,
+        folder / "state",
+        folder / "cache",
+        _ignore_message,
+        _DEADLINE_SECONDS,
+        exploration_share=0.0,
+        is_long_running=False,
     )
     with LoopThread("unlost.demo") as loop:
         return loop.run(_query_all(options, urls))
@@ -92,8 +102,8 @@ async def _query_all(options: ServiceOptions, urls: Sequence[str]) -> DemoRoutin
     found = found_by_all = failed = 0
     async with build_service(options) as service:
         for url in urls:
-            by_maps = await service.finder.find(url, RoutingOptions(), _FRESH)
-            by_all = await service.finder.find(url, RoutingOptions(broadcast=True), _FRESH)
+            by_maps = await service.finder.find(url, RoutingOptions(), _NO_CACHE)
+            by_all = await service.finder.find(url, RoutingOptions(broadcast=True), _NO_CACHE)
             sent.update(each.archive for each in by_maps.reports)
             not_sent.update(by_maps.passed_over)
             found += len(by_maps.mementos)
@@ -153,12 +163,6 @@ def _link_resolver(recovery: Path) -> Iterator[LinkResolver]:
 def _relative_url(site: LinkResolver, url: str) -> str | None:
     target = site.resolve(url, LinkKind.PAGE)
     return target.relative_url if target.kind is LinkTargetKind.FILE else None
-
-
-RECOVER_COMMAND = "unlost recover http://your.example/"
-"""Command shown to users for recovering their own site."""
-MessageCallback = Callable[[str], None]
-"""Receives progress messages, one line each; a line without leading space starts a new step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +273,12 @@ def _run_archives(
     site: LostSite, holdings: tuple[DemoHoldings, ...], pywb: Path | None, on_message: MessageCallback
 ) -> Iterator[Mapping[str, Archive]]:
     """Run the archives and report how they are served."""
-    who = "the package itself: real HTTP, real Memento, no pywb" if pywb is None else f"three pywb ({pywb})"
-    on_message(f"They answer on this machine, run by {who}")
-    running: AbstractContextManager[Mapping[str, Archive]] = (
+    served_by = "the package itself: real HTTP, real Memento, no pywb" if pywb is None else f"three pywb ({pywb})"
+    on_message(f"They answer on this machine, run by {served_by}")
+    archive_servers: AbstractContextManager[Mapping[str, Archive]] = (
         run_fake_archives(site) if pywb is None else run_pywb_archives(pywb, holdings)
     )
-    with running as archives:
+    with archive_servers as archives:
         for each in holdings:
             on_message(f"  {each.name}: {archives[each.id].timegate}")
         yield archives
@@ -321,8 +325,8 @@ def _report_missing_and_rejected(
     verdict = partial(report_strings("en").word, "verdict")
     for each in rejected:
         on_message(f"  rejected: {each.uri} of {format_day(each.datetime)} in {each.archive}: {verdict(each.kind)}")
-    for gap in missing:
-        on_message(f"  missing: {gap.uri}")
+    for resource in missing:
+        on_message(f"  missing: {resource.uri}")
 
 
 def _compare_sites(original: Path, recovery: Path, on_message: MessageCallback) -> Comparison:

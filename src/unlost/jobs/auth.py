@@ -19,24 +19,25 @@ from unlost.jobs.limits import KNOWN_LOGIN, KNOWN_LOGIN_SECONDS, count_tallies
 from unlost.jobs.tables import ADMINS, SESSIONS, TALLIES, TOKENS
 
 _SECRET_BYTES = 32
-_KEY = re.compile(r"([1-9][0-9]{0,17})-([A-Za-z0-9_-]{43})", re.ASCII)
+_KEY = re.compile(r"([1-9][0-9]{0,17})-([A-Za-z0-9_-]{43})", re.ASCII)  # job number, HMAC-SHA256 in base64url
 _TOKEN_CACHE_SECONDS = 5.0  # a revoked token may be accepted by other processes for this long
 SESSION_SECONDS = 12 * 3_600.0
 """Lifetime of a session, even if it is in use."""
 MIN_PASSWORD = 10
 """Minimum length of a password in characters. Together with the limits of attempts, this prevents guessing."""
-_IDLE_SECONDS = 2 * 3_600.0
+_IDLE_SECONDS = 2 * 3_600.0  # without use, after which a session ends
 _SESSION_UPDATE_SECONDS = 60.0  # interval at which the last use of a session is stored
-_TRY_SECONDS = 900.0
-_MAX_TRIES = 8  # failed attempts within _TRY_SECONDS for one name from one client
-_MAX_TRIES_CLIENT = 40  # for all names from one client: each attempt takes 128 MB and 0.3 s
-_MAX_TRIES_NAME = 50  # for one name from all clients; then one attempt per client, so no administrator is locked out
-_MAX_TRIES_DAY = 1_000  # for one name from all clients in a day; then only clients that logged in before may try
+_ATTEMPT_WINDOW_SECONDS = 900.0
+_MAX_ATTEMPTS = 8  # failed attempts within _ATTEMPT_WINDOW_SECONDS for one name from one client
+_MAX_ATTEMPTS_CLIENT = 40  # for all names from one client: each attempt takes 128 MB and 0.3 s
+_MAX_ATTEMPTS_NAME = 50  # for one name from all clients; then one attempt per client, so no administrator is locked out
+_MAX_ATTEMPTS_DAY = 1_000  # for one name from all clients in a day; then only clients that logged in before may try
 _DAY = 86_400.0
 _MAX_NAME, _MAX_PASSWORD = 200, 1_000
-# The minimum that OWASP's Password Storage Cheat Sheet gives for scrypt: 128 MB and about 0.3 s an attempt.
+# The minimum that OWASP's Password Storage Cheat Sheet gives for scrypt: 128 MB and about 0.3 s an attempt. Argon2
+# would need another dependency.
 _N, _R, _P = 1 << 17, 8, 1
-_MEMORY = 1 << 28
+_MAX_SCRYPT_MEMORY = 1 << 28  # bytes; OpenSSL's default of 32 MB is less than scrypt needs with these parameters
 _UNKNOWN_NAME_HASH = (
     f"scrypt${_N}${_R}${_P}${base64.b64encode(bytes(16)).decode()}${base64.b64encode(bytes(32)).decode()}"
 )
@@ -47,7 +48,8 @@ class LinkSigner:
     """Creates and verifies private links.
 
     Links are not stored: each is derived from the secret and a job number by HMAC-SHA256. The database and its backups
-    therefore contain no usable link, and reminders can repeat the link of the first email.
+    therefore contain no usable link, and reminders can repeat the link of the first email. The price is that a single
+    link cannot be revoked.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -202,7 +204,7 @@ def verify_password(password: str, stored: str) -> bool:
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
     data = password.encode("utf-8", "surrogatepass")
-    return hashlib.scrypt(data, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY, dklen=32)
+    return hashlib.scrypt(data, salt=salt, n=n, r=r, p=p, maxmem=_MAX_SCRYPT_MEMORY, dklen=32)
 
 
 class AdminStore:
@@ -229,7 +231,7 @@ class AdminStore:
             connection.execute(insert(ADMINS).values(name=name, password=password_hash, made=now))
 
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of administrators."""
         with self._database.reading() as connection:
             return int(connection.execute(select(func.count()).select_from(ADMINS)).scalar_one())
 
@@ -255,14 +257,14 @@ class AdminStore:
             )
             now = self._database.now(connection)
             if self._is_throttled(connection, login_key, client, name_key, now):
-                raise BusyError("too many attempts to log in", _TRY_SECONDS)
+                raise BusyError("too many attempts to log in", _ATTEMPT_WINDOW_SECONDS)
             # Attempts are counted before the password is verified, so that parallel attempts do not evade the limit.
             for kind, code in (("login", login_key), ("login-client", client), ("login-name", name_key)):
                 connection.execute(insert(TALLIES).values(kind=kind, who=code, at=now))
-            chosen = select(ADMINS.c.password).where(ADMINS.c.name == name)
-            password_hash = connection.execute(chosen).scalar_one_or_none()
-        is_right = len(password) <= _MAX_PASSWORD and verify_password(password, password_hash or _UNKNOWN_NAME_HASH)
-        if password_hash is None or not is_right:
+            query = select(ADMINS.c.password).where(ADMINS.c.name == name)
+            password_hash = connection.execute(query).scalar_one_or_none()
+        is_correct = len(password) <= _MAX_PASSWORD and verify_password(password, password_hash or _UNKNOWN_NAME_HASH)
+        if password_hash is None or not is_correct:
             return None
         secret = secrets.token_urlsafe(32)
         with self._database.writing() as connection:
@@ -288,18 +290,20 @@ class AdminStore:
             name_key: Hash of the name.
             now: Seconds since 1970.
         """
-        own_attempts = count_tallies(connection, "login", login_key, now - _TRY_SECONDS)
+        own_attempts = count_tallies(connection, "login", login_key, now - _ATTEMPT_WINDOW_SECONDS)
         if (
-            own_attempts >= _MAX_TRIES
-            or count_tallies(connection, "login-client", client, now - _TRY_SECONDS) >= _MAX_TRIES_CLIENT
+            own_attempts >= _MAX_ATTEMPTS
+            or count_tallies(connection, "login-client", client, now - _ATTEMPT_WINDOW_SECONDS) >= _MAX_ATTEMPTS_CLIENT
         ):
             return True
         if count_tallies(connection, KNOWN_LOGIN, login_key, now - KNOWN_LOGIN_SECONDS):
             return False
-        is_under_attack = count_tallies(connection, "login-name", name_key, now - _TRY_SECONDS) >= _MAX_TRIES_NAME
+        is_under_attack = (
+            count_tallies(connection, "login-name", name_key, now - _ATTEMPT_WINDOW_SECONDS) >= _MAX_ATTEMPTS_NAME
+        )
         return (is_under_attack and own_attempts > 0) or count_tallies(
             connection, "login-name", name_key, now - _DAY
-        ) >= _MAX_TRIES_DAY
+        ) >= _MAX_ATTEMPTS_DAY
 
     def find_session(self, secret: str) -> str | None:
         """Return the name of a session's administrator, or None if the session is unknown or has expired."""

@@ -1,4 +1,4 @@
-"""Identification of clients by their networks, also behind trusted reverse proxies.
+"""Identifies clients by their networks, also behind trusted reverse proxies.
 
 All IP addresses that one customer of a provider controls count as one client.
 """
@@ -95,9 +95,12 @@ class ClientIdentifier:
 
     def order_origin(self, request: "HTTPConnection") -> OrderOrigin:
         """Return the client networks of an order, as hashes."""
-        network, wide = wider_networks(self._host(request))
-        hashed = self._signer.digest("network", network), self._signer.digest("network", wide) if wide else ""
-        return OrderOrigin(self.client_hash(request), *hashed)
+        network, wide_network = wider_networks(self._host(request))
+        return OrderOrigin(
+            self.client_hash(request),
+            self._signer.digest("network", network),
+            self._signer.digest("network", wide_network) if wide_network else "",
+        )
 
     def _host(self, request: "HTTPConnection") -> str:
         host = "" if request.client is None else request.client.host

@@ -29,7 +29,7 @@ _OPTIMISTIC_TRIES = 4  # attempts to write without the write lock, before it is 
 _CONNECT_SECONDS = 10
 _POOL_SIZE = 10  # connections of one process
 _IDLE_MS = 60_000  # PostgreSQL ends a transaction that was idle for this long: its process was suspended
-_STATEMENT_MS = 60_000
+_STATEMENT_MS = 60_000  # PostgreSQL cancels a statement that takes longer
 
 
 def file_url(file: Path) -> str:
@@ -55,17 +55,19 @@ class Database:
     """
 
     def __init__(self, url: str, clock: Clock | None = None, *, is_durable: bool = True) -> None:
-        address = _parse_url(url)
-        self.is_shared = address.get_backend_name() == "postgresql"
+        database_url = _parse_url(url)
+        self.is_shared = database_url.get_backend_name() == "postgresql"
         """Whether processes on other machines may use the database."""
-        self._name = address.render_as_string(hide_password=True)
+        self._name = database_url.render_as_string(hide_password=True)
         self._clock = clock if clock is not None or self.is_shared else SystemClock()
-        self._retry = _RETRY_SECONDS if is_durable else _WORKER_RETRY_SECONDS
+        self._retry_seconds = _RETRY_SECONDS if is_durable else _WORKER_RETRY_SECONDS
         self._writer_lock = nullcontext() if self.is_shared else _WriterLock()
         try:
-            self._engine = _create_postgresql_engine(address) if self.is_shared else _create_sqlite_engine(
-                address, self._retry, is_durable=is_durable
-            )  # fmt: skip
+            self._engine = (
+                _create_postgresql_engine(database_url)
+                if self.is_shared
+                else _create_sqlite_engine(database_url, self._retry_seconds, is_durable=is_durable)
+            )
         except ImportError:
             message = "PostgreSQL needs a driver: install unlost with its extra, `pip install unlost[postgresql]`"
             raise UsageError(message) from None
@@ -88,8 +90,9 @@ class Database:
     def lock_names(self, connection: Connection, *names: str) -> None:
         """Lock names until the transaction ends, so that counts are exact.
 
-        A transaction that waited sees what the previous holder has written. SQLite has a single writer, so there is
-        nothing to do.
+        Under PostgreSQL's isolation level READ COMMITTED, two transactions could otherwise both count themselves as the
+        last one within a limit. A transaction that waited sees what the previous holder has written. SQLite has a
+        single writer, so there is nothing to do.
         """
         if self.is_shared:
             numbers = {int.from_bytes(sha256(name.encode()).digest()[:8], "big", signed=True) for name in names}
@@ -115,7 +118,7 @@ class Database:
             except DatabaseError as error:
                 if not _is_busy(error.__cause__):
                     raise
-            time.sleep(self._retry)
+            time.sleep(self._retry_seconds)
         with self.writing() as connection:
             return work(connection)
 
@@ -178,33 +181,36 @@ class Database:
 def _parse_url(url: str) -> URL:
     expected = "expected postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE"
     try:
-        address = make_url(url)
-        backend = address.get_backend_name()
+        database_url = make_url(url)
+        backend = database_url.get_backend_name()
     except (sqlalchemy.exc.ArgumentError, ValueError):
         raise UsageError(f"the database's address is none: {expected}") from None
-    if backend not in ("sqlite", "postgresql") or not address.database or address.database == ":memory:":
+    if backend not in ("sqlite", "postgresql") or not database_url.database or database_url.database == ":memory:":
         raise UsageError(f"the database's address names none: {expected}")
-    return address.set(drivername="postgresql+psycopg") if address.drivername == "postgresql" else address
+    if database_url.drivername == "postgresql":
+        return database_url.set(drivername="postgresql+psycopg")
+    return database_url
 
 
-def _create_postgresql_engine(address: URL) -> Engine:
+def _create_postgresql_engine(database_url: URL) -> Engine:
     # A worker that is suspended during a change must not lock a job forever.
     options = f"-c statement_timeout={_STATEMENT_MS} -c idle_in_transaction_session_timeout={_IDLE_MS}"
+    # With these, a broken network is noticed within about 30 s instead of hours.
     keepalive = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
     arguments = {"connect_timeout": _CONNECT_SECONDS, "options": options, **keepalive}
     return create_engine(
-        address, pool_pre_ping=True, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args=arguments,
+        database_url, pool_pre_ping=True, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args=arguments,
         isolation_level="READ COMMITTED", hide_parameters=True,
     )  # fmt: skip
 
 
-def _create_sqlite_engine(address: URL, retry: float, *, is_durable: bool) -> Engine:
-    def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
+def _create_sqlite_engine(database_url: URL, retry_seconds: float, *, is_durable: bool) -> Engine:
+    def configure(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
         # Python's own transaction handling would begin transactions too late, and as DEFERRED.
         connection.isolation_level = None
         try:
             # SQLite does not wait for locks while a file changes to WAL mode, so processes open it one at a time.
-            with lock_file(Path(f"{address.database}.lock")):
+            with lock_file(Path(f"{database_url.database}.lock")):
                 connection.execute("PRAGMA journal_mode = WAL")
         except OSError as error:
             raise sqlite3.OperationalError(error.strerror) from error
@@ -214,11 +220,11 @@ def _create_sqlite_engine(address: URL, retry: float, *, is_durable: bool) -> En
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # `checkpoint` does it, so that no order waits for it
 
     engine = create_engine(
-        address, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args={"timeout": _BUSY_SECONDS},
+        database_url, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args={"timeout": _BUSY_SECONDS},
         hide_parameters=True,
     )  # fmt: skip
-    event.listen(engine, "connect", prepared)
-    event.listen(engine, "begin", lambda connection: _begin_transaction(connection, retry))
+    event.listen(engine, "connect", configure)
+    event.listen(engine, "begin", lambda connection: _begin_transaction(connection, retry_seconds))
     return engine
 
 
@@ -236,7 +242,7 @@ class _WriterLock:
         self._lock.release()
 
 
-def _begin_transaction(connection: Connection, retry: float) -> None:
+def _begin_transaction(connection: Connection, retry_seconds: float) -> None:
     # SQLite has no row locks: a writer takes the write lock before it reads.
     begin = connection.get_execution_options().get("unlost_begin", "BEGIN")
     if begin == "BEGIN":
@@ -246,7 +252,7 @@ def _begin_transaction(connection: Connection, retry: float) -> None:
     try:
         end = time.monotonic() + _BUSY_SECONDS
         while not _try_begin(connection, begin, is_last=time.monotonic() >= end):
-            time.sleep(retry)
+            time.sleep(retry_seconds)
     finally:
         connection.exec_driver_sql(_SET_BUSY_TIMEOUT)
 

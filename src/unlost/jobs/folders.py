@@ -5,7 +5,7 @@
     DIR/NUMBER/g2/            complete; packages/ once there is something to download
 
 A generation starts from the last checkpoint of the one before it. A worker that lost its lease writes into a folder
-that is no longer read.
+that is no longer read: a file system cannot reject writes by their fencing token, as the database does.
 """
 
 import hashlib
@@ -28,7 +28,9 @@ from unlost.sqlite import STATE_FILE_NAME
 from unlost.warc.writer import OPEN_SUFFIX
 
 CHECKPOINT_FILE = "checkpoint.sqlite"
+PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 _WARC_FOLDER = "warc"
+_PACKAGES_FOLDER = "packages"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
 _COPY_TRIES = 5  # a worker that still runs may rename files while they are copied
@@ -112,11 +114,11 @@ class JobFolders:
 
     def size(self, number: int) -> int:
         """Return the size of a job's files in bytes. Hard links count once."""
-        return _size(self.folder_of(number))
+        return _total_size(self.folder_of(number))
 
     def total_size(self) -> int:
         """Return the size of all jobs' files in bytes."""
-        return _size(self._root)
+        return _total_size(self._root)
 
     def usage(self, used: int) -> DiskUsage:
         """Return the current usage of the disk.
@@ -133,7 +135,7 @@ class JobFolders:
         shutil.rmtree(self.folder_of(number), ignore_errors=True)
 
 
-def _size(folder: Path) -> int:
+def _total_size(folder: Path) -> int:
     seen: set[int] = set()
     total = 0
     for directory, _, names in os.walk(folder):
@@ -150,7 +152,7 @@ def write_checkpoint(folder: Path) -> None:
     """Write a consistent snapshot of a recovery's state to `CHECKPOINT_FILE`, which is replaced atomically.
 
     Uses SQLite's backup API, so the recovery can continue. Other processes never open the state file of a running
-    worker.
+    worker: SQLite's write-ahead log does not work across machines.
     """
     part = folder / f"{CHECKPOINT_FILE}.part"
     part.unlink(missing_ok=True)
@@ -172,12 +174,12 @@ def _copy_snapshot(source: Path, target: Path) -> None:
         # It also serves as the checkpoint of the new folder until a newer one is written.
         _link_or_copy(source / CHECKPOINT_FILE, target / CHECKPOINT_FILE)
         shutil.copyfile(target / CHECKPOINT_FILE, target / STATE_FILE_NAME)
-    for left in reversed(range(_COPY_TRIES)):
+    for remaining_tries in reversed(range(_COPY_TRIES)):
         try:
             _copy_warcs(source / _WARC_FOLDER, target / _WARC_FOLDER)
         except FileNotFoundError:
             shutil.rmtree(target / _WARC_FOLDER, ignore_errors=True)
-            if not left:
+            if not remaining_tries:
                 raise
         else:
             return
@@ -251,12 +253,12 @@ class DiskSpace:
         return self.shortage()
 
     def _measure(self) -> None:
-        begun = time.monotonic()
-        if begun >= self._next_measurement:
+        started_at = time.monotonic()
+        if started_at >= self._next_measurement:
             with suppress(OSError):
                 self._used = self._folders.total_size()
-            ended = time.monotonic()
-            self._next_measurement = ended + _PAUSE_RATIO * (ended - begun)
+            ended_at = time.monotonic()
+            self._next_measurement = ended_at + _PAUSE_RATIO * (ended_at - started_at)
 
     def shortage(self) -> str:
         """Return why no job may start or continue (one of `SHORTAGE_MESSAGES`), or an empty string.
@@ -293,21 +295,21 @@ def write_packages(
         OSError: The disk is full.
         SpaceError: Raised by `check`. No package is left then.
     """
-    folder = recovery / _FOLDER
+    folder = recovery / _PACKAGES_FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     packages = []
     for form in DOWNLOAD_FORMATS:
         file = folder / f"site.{form}"
         try:
-            start = _write(recovery, file, check, windows=windows, language=language)
+            start = _write_package(recovery, file, check, windows=windows, language=language)
         except SpaceError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         except InputError:  # nothing was recovered
             continue
         size = file.stat().st_size
-        packages.append(JobPackage(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
+        packages.append(JobPackage(form, f"{recovery.name}/{_PACKAGES_FOLDER}/{file.name}", size, _sha256(file), start))
     return tuple(packages)
 
 
@@ -321,12 +323,12 @@ class _CheckingProgress(ExportProgress):
         self._check()
 
 
-def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
+def _write_package(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
     """Write one package. Returns the path of its start page; an empty string without one."""
     options = ExportOptions(windows=windows, start_page=language) if export_format_of(file).is_site else ExportOptions()
     return export_recovery(recovery, file, options, _CheckingProgress(check)).start or ""
 
 
-def _digest(file: Path) -> str:
+def _sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

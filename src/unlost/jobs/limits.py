@@ -21,7 +21,8 @@ _DAY = 86_400.0
 KNOWN_LOGIN, KNOWN_LOGIN_SECONDS = "login-known", 90 * _DAY
 """Kind of tally that records a successful login from a client, and for how long it is retained."""
 _LIMITS_SETTING = "limits"
-_MAX_LIMIT = 1 << 40  # of any limit
+_MAX_LIMIT = 1 << 40  # largest value of any limit
+# Special-use and commonly used private names (RFC 6761, RFC 6762, RFC 8375, and appendix G of RFC 6762).
 _PRIVATE_SUFFIXES = (
     ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa"
 )  # fmt: skip
@@ -44,7 +45,7 @@ _LARGE_PROVIDERS = frozenset(
 )
 """Mail domains with very many unrelated users."""
 _PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
-_LOOKUP_TALLY = "look"
+_LOOKUP_TALLY = "look"  # stored kind of a tally
 _MAX_LOOKUPS = 30  # within _LOOKUP_WINDOW_SECONDS: enough for a user with ten sites who corrects typing errors
 _LOOKUP_WINDOW_SECONDS = 600.0
 
@@ -285,7 +286,7 @@ def _load_limits(connection: Connection) -> OrderLimits:
 
 
 def limits_from_json(values: Mapping[str, Any], names: Sequence[str]) -> OrderLimits:
-    """Return the stored limits; a value that is not a number is replaced by its default."""
+    """Return the stored limits; a value that is not an integer is replaced by its default."""
     return OrderLimits(**{name: values[name] for name in names if isinstance(values.get(name), int)})
 
 
@@ -312,7 +313,7 @@ class PendingOrders:
         """Check whether another unconfirmed order may be stored.
 
         If the total limit is reached, the newest order of the network with the most orders is evicted, unless the
-        network of the new order has as many.
+        network of the new order has as many. Rejecting all orders would let one flood close the service.
 
         Returns:
             The job to evict, or None.
@@ -337,10 +338,10 @@ class PendingOrders:
                 0 if domain in _LARGE_PROVIDERS else limits.pending_per_mail_domain,
             ),
         )
-        for kind, condition, most in bounds:
-            if most and _count_pending(connection, condition) >= most:
+        for kind, condition, limit in bounds:
+            if limit and _count_pending(connection, condition) >= limit:
                 raise LimitError(
-                    f"{most} orders of this {_PENDING_LIMIT_NAMES[kind]} wait to be confirmed",
+                    f"{limit} orders of this {_PENDING_LIMIT_NAMES[kind]} wait to be confirmed",
                     _PENDING_RETRY_SECONDS,
                     kind,
                 )
@@ -351,8 +352,8 @@ class PendingOrders:
     def _select_evicted(self, connection: Connection, origin: OrderOrigin) -> int:
         columns, size = PENDING_ORDERS.c, func.count()
         by_network = select(columns.network, size).group_by(columns.network)
-        network, most = connection.execute(by_network.order_by(size.desc(), columns.network).limit(1)).one()
-        if most <= _count_pending(connection, columns.network == origin.network) + 1:
+        network, count = connection.execute(by_network.order_by(size.desc(), columns.network).limit(1)).one()
+        if count <= _count_pending(connection, columns.network == origin.network) + 1:
             raise BusyError("too many orders wait to be confirmed", _PENDING_RETRY_SECONDS)
         newest = select(func.max(columns.job)).where(columns.network == network)
         return int(connection.execute(newest).scalar_one())
@@ -394,13 +395,13 @@ class PendingOrders:
             conditions.append(columns.network == network)
         if customer:
             conditions.append(columns.customer == customer)
-        chosen = select(columns.job).where(and_(True, *conditions)).order_by(columns.job)
-        return list(connection.execute(chosen).scalars())
+        query = select(columns.job).where(and_(True, *conditions)).order_by(columns.job)
+        return list(connection.execute(query).scalars())
 
 
 def _count_pending(connection: Connection, *conditions: ColumnElement[bool]) -> int:
-    chosen = select(func.count()).select_from(PENDING_ORDERS).where(*conditions)
-    return int(connection.execute(chosen).scalar_one())
+    query = select(func.count()).select_from(PENDING_ORDERS).where(*conditions)
+    return int(connection.execute(query).scalar_one())
 
 
 def _hash_domain(domain: str) -> str:

@@ -41,8 +41,8 @@ OPTION_NUMBERS = {
     "requisite_bytes": (0, MAX_REQUISITE_BYTES),
     "requisite_lookups": (1, 10),
 }
-"""Fields of an order that are numbers, with the least and the largest. An order may lower the limits on files of other
-hosts, not raise them."""
+"""Fields of an order that are numbers, with minimum and maximum. An order may lower the limits on files of other hosts,
+not raise them."""
 _FIELDS = (
     "url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language", "urls",
     *OPTION_FLAGS, *OPTION_NUMBERS,
@@ -53,12 +53,15 @@ _FIELDS = (
 class Order:
     """An order: what to recover, and for whom.
 
+    Attributes without a description are those of `RecoverOptions`. Its `include` and `exclude` are missing on purpose:
+    a regular expression of an anonymous user could occupy a worker for hours.
+
     Attributes:
         url: URL of the lost site or page.
         mail: Email address of the owner; empty once the job was removed.
         name: Name of the owner; empty once the job was removed.
         page: Recover only this page and its embedded resources, not the whole site.
-        archives: Ids of the archives to query; empty for all that are enabled.
+        archives: IDs of the archives to query; empty for all that are enabled.
         first: Earliest date of captures, 14 digits.
         last: Latest date of captures, 14 digits.
         windows: Use file names that are valid on Windows.
@@ -66,9 +69,6 @@ class Order:
         at: Preferred date of captures, 14 digits; None for the latest.
         form: Package format that the owner prefers. All formats are created.
         language: Language of emails to the owner.
-
-    The other attributes are those of `RecoverOptions`. Its `include` and `exclude` are missing on purpose: a regular
-    expression of an anonymous user could occupy a worker for hours.
     """
 
     url: str
@@ -131,7 +131,7 @@ def parse_order(values: object, known_archives: Collection[str]) -> Order:
 
     Args:
         values: The decoded JSON.
-        known_archives: Ids of the archives that may be queried.
+        known_archives: IDs of the archives that may be queried.
 
     Raises:
         UsageError: A field is invalid. The message names the field and the expected value.
@@ -142,7 +142,7 @@ def parse_order(values: object, known_archives: Collection[str]) -> Order:
         raise UsageError(f"{str(unknown[0])[:50]}: no such field: expected {', '.join(_FIELDS)}")
     page = _parse_flag(values, "page")
     default = RecoverPolicy.KNOWLEDGEABLE if page else RecoverPolicy.COMPLETE
-    first, last = _parse_date(values, "from", up=False), _parse_date(values, "to", up=True)
+    first, last = _parse_date(values, "from"), _parse_date(values, "to", round_up=True)
     if first and last and first > last:
         raise UsageError("from is later than to: nothing lies between")
     order = Order(
@@ -155,7 +155,7 @@ def parse_order(values: object, known_archives: Collection[str]) -> Order:
         last,
         _parse_flag(values, "windows", default=True),
         _parse_policy(values, default),
-        _parse_date(values, "at", up=False),
+        _parse_date(values, "at"),
         _parse_choice(values, "format", PACKAGE_FORMATS),
         _parse_choice(values, "language", LANGUAGES),
         _parse_start_urls(values),
@@ -178,11 +178,11 @@ def _parse_text(values: Mapping[str, object], name: str, limit: int) -> str:
 
 
 def _parse_number(values: Mapping[str, object], name: str) -> Any:  # noqa: ANN401  int, or None where that is the default
-    number, (least, largest) = values.get(name), OPTION_NUMBERS[name]
+    number, (minimum, maximum) = values.get(name), OPTION_NUMBERS[name]
     if number is None:
         return getattr(_DEFAULT_ORDER, name)
-    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= largest:
-        raise UsageError(f"{name}: expected a number from {least} to {largest}")
+    if not isinstance(number, int) or isinstance(number, bool) or not minimum <= number <= maximum:
+        raise UsageError(f"{name}: expected a number from {minimum} to {maximum}")
     return number
 
 
@@ -192,12 +192,12 @@ def _parse_start_urls(values: Mapping[str, object]) -> tuple[str, ...]:
         return ()
     if not isinstance(urls, list) or len(urls) > MAX_START_URLS:
         raise UsageError(f"urls: expected a list of at most {MAX_START_URLS} URLs")
-    found = tuple(_parse_url({"urls": each}, "urls") for each in urls)
+    start_urls = tuple(_parse_url({"urls": each}, "urls") for each in urls)
     host = host_of_name(page_name(_parse_url(values)))
     # The limits per host and the list of blocked hosts apply to `url` alone.
-    if foreign := [each for each in found if host_of_name(page_name(each)) != host]:
+    if foreign := [each for each in start_urls if host_of_name(page_name(each)) != host]:
         raise UsageError(f"urls: expected URLs of {host}, found {foreign[0][:200]}")
-    return found
+    return start_urls
 
 
 def _parse_url(values: Mapping[str, object], field_name: str = "url") -> str:
@@ -255,18 +255,18 @@ def _parse_archives(values: Mapping[str, object], known: Collection[str]) -> tup
     return tuple(dict.fromkeys(value))
 
 
-def _parse_date(values: Mapping[str, object], name: str, *, up: bool) -> str | None:
+def _parse_date(values: Mapping[str, object], name: str, *, round_up: bool = False) -> str | None:
     text = _parse_text(values, name, 20)
     if not text:
         return None
     try:
-        return dates.pad(text.replace("-", ""), round_up=up)
+        return dates.pad(text.replace("-", ""), round_up=round_up)
     except DateError as error:
         raise UsageError(f"{name}: {error}") from None
 
 
 def _parse_choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> str:
-    """Return one of several values; the first if the field is absent."""
+    """Return the value of a field, one of `known`; the first of these if the field is absent."""
     value = values.get(name)
     if value is None:
         return known[0]

@@ -1,6 +1,7 @@
 """Transactional outbox for emails to owners, and the list of unsubscribed email addresses.
 
-An email is stored in the transaction of the change that it reports.
+An email is stored in the transaction of the change that it reports, so none is forgotten. After a crash, one may be
+sent twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +19,7 @@ _LEASE_SECONDS = 60.0  # lifetime of a claim; the process that holds it renews i
 RENEW_SECONDS = 20.0
 """Interval at which claims are renewed."""
 _FAIR_SECONDS = 3_600.0  # an email that was sent counts against the share of its key for this long
-_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # pause before a retry, doubled each time
+_MIN_PAUSE, _MAX_PAUSE = 60.0, 14_400.0  # seconds before a retry, doubled each time
 _MAX_TRIES = 20  # over about two days
 # The job state that each kind reports. An email is dropped if the job has left that state.
 _EXPECTED_STATES = {
@@ -42,8 +43,8 @@ def remove_unsubscribed(connection: Connection, customer: str) -> None:
 
 def is_unsubscribed(connection: Connection, customer: str) -> bool:
     """Return whether no email may be sent to the address with this hash."""
-    chosen = select(UNSUBSCRIBED.c.customer).where(UNSUBSCRIBED.c.customer == customer)
-    return connection.execute(chosen).first() is not None
+    query = select(UNSUBSCRIBED.c.customer).where(UNSUBSCRIBED.c.customer == customer)
+    return connection.execute(query).first() is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,8 @@ class MailOutbox:
         is_dropped = is_final or mail.tries >= _MAX_TRIES
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (mail.tries - 1))
-            values = {"due": None if is_dropped else later, "message": message}
+            next_attempt = now + min(_MAX_PAUSE, _MIN_PAUSE * 2 ** (mail.tries - 1))
+            values = {"due": None if is_dropped else next_attempt, "message": message}
             # An email without a due time belongs to a job that was removed in the meantime.
             is_pending = and_(MAILS.c.number == mail.number, MAILS.c.due.is_not(None))
             connection.execute(update(MAILS).where(is_pending).values(values))
@@ -147,11 +148,11 @@ class MailOutbox:
 
     def log(self, job: int | None = None, limit: int = 200) -> list[MailLogEntry]:
         """Return the last emails, of one job or of all, newest first."""
-        chosen = select(MAILS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == MAILS.c.job, isouter=True)
+        query = select(MAILS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == MAILS.c.job, isouter=True)
         if job is not None:
-            chosen = chosen.where(MAILS.c.job == job)
+            query = query.where(MAILS.c.job == job)
         with self._database.reading() as connection:
-            rows = connection.execute(chosen.order_by(MAILS.c.number.desc()).limit(limit)).all()
+            rows = connection.execute(query.order_by(MAILS.c.number.desc()).limit(limit)).all()
         return [
             MailLogEntry(
                 row.job, row.kind, (row.customer_order or {}).get("mail", ""), row.due, row.tries, row.sent, row.message
@@ -162,8 +163,8 @@ class MailOutbox:
     def count_waiting(self) -> int:
         """Return the number of emails that are still to be sent."""
         with self._database.reading() as connection:
-            chosen = select(func.count()).select_from(MAILS).where(MAILS.c.due.is_not(None))
-            return int(connection.execute(chosen).scalar_one())
+            query = select(func.count()).select_from(MAILS).where(MAILS.c.due.is_not(None))
+            return int(connection.execute(query).scalar_one())
 
 
 def _select_due(now: float) -> Select[tuple[int]]:
@@ -171,8 +172,8 @@ def _select_due(now: float) -> Select[tuple[int]]:
 
     Emails that were recently sent, are claimed, or wait for a retry count against the share of their key.
     """
-    counts = or_(MAILS.c.due.is_not(None), MAILS.c.sent >= now - _FAIR_SECONDS)
-    place = func.row_number().over(partition_by=MAILS.c.fair_key, order_by=MAILS.c.number).label("place")
-    ranked = select(MAILS.c.number, MAILS.c.due, place).where(counts).subquery()
-    chosen = select(ranked.c.number).where(ranked.c.due <= now)
-    return chosen.order_by(ranked.c.place, ranked.c.due, ranked.c.number)
+    is_counted = or_(MAILS.c.due.is_not(None), MAILS.c.sent >= now - _FAIR_SECONDS)
+    fair_rank = func.row_number().over(partition_by=MAILS.c.fair_key, order_by=MAILS.c.number).label("fair_rank")
+    ranked = select(MAILS.c.number, MAILS.c.due, fair_rank).where(is_counted).subquery()
+    query = select(ranked.c.number).where(ranked.c.due <= now)
+    return query.order_by(ranked.c.fair_rank, ranked.c.due, ranked.c.number)

@@ -31,8 +31,8 @@ class DatabaseLimitStore:
 
     def is_known_empty(self, archive: str) -> bool:
         """Return whether the archive's state had no entries within the last 0.25 s."""
-        seen = self._empty_since.get(archive)
-        return seen is not None and time.monotonic() - seen < _EMPTY_CACHE_SECONDS
+        since = self._empty_since.get(archive)
+        return since is not None and time.monotonic() - since < _EMPTY_CACHE_SECONDS
 
     def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
         """Replace the state of an archive by the first value that `change` returns, and return the second.
@@ -40,7 +40,7 @@ class DatabaseLimitStore:
         Raises:
             DatabaseError: The database cannot be reached. No request may be sent then, since its limits are unknown.
         """
-        begun = time.monotonic()
+        started_at = time.monotonic()
         with self._database.writing() as connection:
             before = self._load_locked(connection, archive)
             after, result = change(before)
@@ -48,20 +48,20 @@ class DatabaseLimitStore:
                 values = update(RATE_LIMITS).where(RATE_LIMITS.c.archive == archive).values(ledger=after.to_json())
                 connection.execute(values)
         if after == RateLimitState():
-            self._empty_since[archive] = begun
+            self._empty_since[archive] = started_at
         else:
             self._empty_since.pop(archive, None)
         return result
 
     def _load_locked(self, connection: Connection, archive: str) -> RateLimitState:
         """Return the state of an archive, with its row locked until the transaction ends."""
-        chosen = select(RATE_LIMITS.c.ledger).where(RATE_LIMITS.c.archive == archive).with_for_update()
-        text = connection.execute(chosen).scalar_one_or_none()
+        query = select(RATE_LIMITS.c.ledger).where(RATE_LIMITS.c.archive == archive).with_for_update()
+        text = connection.execute(query).scalar_one_or_none()
         if text is None:
-            kind = postgresql if connection.dialect.name == "postgresql" else sqlite
-            new = kind.insert(RATE_LIMITS).values(archive=archive, ledger=RateLimitState().to_json())
-            connection.execute(new.on_conflict_do_nothing())
-            text = connection.execute(chosen).scalar_one()
+            dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+            new_row = dialect.insert(RATE_LIMITS).values(archive=archive, ledger=RateLimitState().to_json())
+            connection.execute(new_row.on_conflict_do_nothing())
+            text = connection.execute(query).scalar_one()
         try:
             return RateLimitState.from_json(text)
         except InputError:

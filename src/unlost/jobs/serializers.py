@@ -14,6 +14,7 @@ from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import WorkerInfo
 
 HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
+# Characters outside `Char` of XML 1.0 (section 2.2), which not even a character reference may name.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HistoryRow = Mapping[str, str | int | float | bool | None]
@@ -29,12 +30,12 @@ def format_time(seconds: float | None) -> str | None:
     return None if seconds is None else to_iso(from_epoch(str(int(seconds))))
 
 
-def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
+def job_to_json(job: Job, position: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
     """Return the JSON representation of a job for its owner.
 
     Args:
         job: The job.
-        place: Position in the queue, from 1, or None.
+        position: Position in the queue, from 1, or None.
         retention: Determines when the job is removed.
         link: URL of the job in the API.
     """
@@ -60,7 +61,7 @@ def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: s
         "ended": format_time(job.ended),
         "picked_up": format_time(job.picked_up),
         "removed_at": format_time(retention.removal_time(job)),
-        "place": place,
+        "place": position,
         "not_before": format_time(job.not_before) if job.state is JobState.QUEUED and job.not_before else None,
         "progress": {
             "share": round(progress.share, 4),
@@ -84,10 +85,10 @@ def job_to_json(job: Job, place: int | None, retention: RetentionPolicy, link: s
     }
 
 
-def job_to_admin_json(job: Job, place: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
+def job_to_admin_json(job: Job, position: int | None, retention: RetentionPolicy, link: str) -> dict[str, object]:
     """Return the JSON representation of a job for administrators."""
     return {
-        **job_to_json(job, place, retention, link),
+        **job_to_json(job, position, retention, link),
         "worker": job.worker,
         "for_worker": job.for_worker,
         "lease_until": format_time(job.lease_until),
@@ -146,11 +147,11 @@ def write_history(jobs: Iterable[Job], form: str) -> Iterator[str]:
 
 
 def _write_json(rows: Iterator[HistoryRow]) -> Iterator[str]:
-    before = "["
+    separator = "["
     for row in rows:
-        yield f"{before}\n{json.dumps(row)}"
-        before = ","
-    yield "[]\n" if before == "[" else "\n]\n"
+        yield f"{separator}\n{json.dumps(row)}"
+        separator = ","
+    yield "[]\n" if separator == "[" else "\n]\n"
 
 
 def _write_csv(rows: Iterator[HistoryRow]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The job service: orders, job look-ups, authentication and maintenance for the web application.
 
-Also guards against deletions after the system clock jumped.
+It also stops deletions after the system clock jumped.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from unlost.jobs.watcher import JobWatcher
 
 _CLOCK_SETTING = "clock"
 _DAY = 86_400.0
-_MAX_GAP_SECONDS = 7 * _DAY  # maximum time since the last check
+_MAX_GAP_SECONDS = 7 * _DAY  # maximum time since the last check; a longer one may be a clock that was set forward
 _TOLERANCE_SECONDS = 300.0  # allowed difference between the clocks of machines, and between the two clocks of one
 P = ParamSpec("P")
 T = TypeVar("T")
 _RETENTION_SECONDS = 60.0  # interval of retention runs
-_CHECKPOINT_SECONDS = 2.0
+_CHECKPOINT_SECONDS = 2.0  # interval of checkpoints of the database's write-ahead log
 _MAX_QUERIES = 8  # concurrent database queries; more wait, so that many requests cannot occupy all threads
 _LOGIN_THREADS, _LOGIN_QUEUE = 1, 8  # each takes 128 MB and 0.3 s
 _REPORT_THREADS, _REPORT_QUEUE = 2, 8  # a report of a million files takes a minute
@@ -54,7 +54,8 @@ def _seconds_since_boot() -> float:
 class ClockGuard:
     """Detects jumps of the clock, by comparing it with the last check and with the monotonic clock.
 
-    The time of the last check and any jump are stored in the database, for later runs and for all processes.
+    The time of the last check and any jump are stored in the database, for later runs and for all processes. Only an
+    operator can say which of two times is right, so a jump stays recorded until `confirm` is called.
     """
 
     def __init__(self, database: Database, monotonic: Callable[[], float] = _seconds_since_boot) -> None:
@@ -129,7 +130,7 @@ class JobService:
         outbox: Emails to owners.
         watcher: Live progress of jobs.
         clock_guard: Detects jumps of the clock.
-        archives: Ids of the archives that may be ordered from.
+        archives: IDs of the archives that an order may name.
         query_slots: Limits concurrent database queries.
         order_threads: Threads for new orders, which do not wait for other queries.
         login_pool: Hashes passwords.
@@ -240,14 +241,14 @@ class JobService:
         """
         counts = await self.run_query(self.store.count_by_state)
         workers = await self.run_query(self.store.workers)
-        letters = await self.run_query(self.outbox.count_waiting)
+        waiting_mails = await self.run_query(self.outbox.count_waiting)
         jumped = await self.run_query(self.clock_guard.reason)
         shortage, usage = await self.run_query(self.space.shortage), await self.run_query(self.space.usage)
         limits = self.space.limits
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
             "unlost_workers": ("Workers that have not said that they end.", len(workers)),
-            "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
+            "unlost_letters_waiting": ("Letters to owners that are still to be sent.", waiting_mails),
             "unlost_clock_jumped": ("1 while nothing is removed, since the clock jumped.", 1.0 if jumped else 0.0),
             "unlost_job_watchers": ("How many watch how a job gets on.", self.watcher.watchers),
             "unlost_job_files_bytes": ("Size of the files of all jobs.", usage.used),

@@ -311,8 +311,8 @@ class RetentionPolicy:
         Returns:
             The job, changed if a reminder or the removal is due, and the email to send, if any.
         """
-        until = self.removal_time(job)
-        if until is not None and until <= now:
+        removal_time = self.removal_time(job)
+        if removal_time is not None and removal_time <= now:
             return expire(job, now), None
         mail = None
         while (reminder := self._reminder_time(job)) is not None and reminder <= now:
@@ -329,7 +329,9 @@ def mail_for_change(before: Job | None, after: Job) -> MailKind | None:
         # An owner who has downloaded the packages gets an email only if there are more files now. Others got one
         # already.
         return MailKind.COMPLETE if before.picked_up is not None and after.picked_up is None else None
-    return {JobState.PENDING: MailKind.CONFIRM, JobState.COMPLETE: MailKind.COMPLETE,
-    JobState.FAILED: MailKind.FAILED}.get(
-        after.state
-    )  # fmt: skip
+    mail_kinds = {
+        JobState.PENDING: MailKind.CONFIRM,
+        JobState.COMPLETE: MailKind.COMPLETE,
+        JobState.FAILED: MailKind.FAILED,
+    }
+    return mail_kinds.get(after.state)

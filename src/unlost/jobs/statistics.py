@@ -98,7 +98,7 @@ class ArchiveUsage:
 
     Attributes:
         jobs: Jobs that queried the archive.
-        only: Jobs in which no other archive had anything.
+        only: Jobs for which no other archive had captures.
         recovered: Resources recovered from the archive.
         requests: Requests to the archive.
     """
@@ -170,7 +170,7 @@ class JobStatistics:
         self.days.add(max(0.0, ended - (job.confirmed or job.submitted)) / _DAY)
         self._month(ended).add(recovered, discovered)
         self.tlds.setdefault(statistics_domain(job.order.url), JobGroup()).add(recovered, discovered)
-        self._count_uses(job.figures)
+        self._count_archive_usage(job.figures)
         if not recovered:
             self.nothing_recovered += 1
             return
@@ -182,15 +182,15 @@ class JobStatistics:
     def _month(self, seconds: float) -> JobGroup:
         return self.months.setdefault((format_time(seconds) or "")[:7], JobGroup())
 
-    def _count_uses(self, figures: Mapping[str, object]) -> None:
-        usage = dict(_archive_usage(figures))
-        givers = [name for name, (recovered, _) in usage.items() if recovered]
-        for name, (recovered, requests) in usage.items():
-            use = self.archives.setdefault(name, ArchiveUsage())
-            use.jobs += 1
-            use.only += givers == [name]
-            use.recovered += recovered
-            use.requests += requests
+    def _count_archive_usage(self, figures: Mapping[str, object]) -> None:
+        counts = dict(_archive_usage(figures))
+        contributors = [name for name, (recovered, _) in counts.items() if recovered]
+        for name, (recovered, requests) in counts.items():
+            usage = self.archives.setdefault(name, ArchiveUsage())
+            usage.jobs += 1
+            usage.only += contributors == [name]
+            usage.recovered += recovered
+            usage.requests += requests
 
     def to_json(self) -> dict[str, object]:
         """Return the statistics as a JSON object, with lists in display order. Shares of zero jobs are None."""
@@ -233,15 +233,15 @@ class JobStatistics:
         return -self.archives[name].recovered, name
 
     def _archive(self, name: str) -> dict[str, object]:
-        use = self.archives[name]
+        usage = self.archives[name]
         return {
             "archive": name,
-            "used": _job_share(use.jobs, self.complete),
-            "only": _job_share(use.only, self.complete),
-            "recovered": use.recovered,
-            "contribution": _share(use.recovered, sum(each.recovered for each in self.archives.values())),
-            "requests": use.requests,
-            "requests_per_job": use.requests / use.jobs,
+            "used": _job_share(usage.jobs, self.complete),
+            "only": _job_share(usage.only, self.complete),
+            "recovered": usage.recovered,
+            "contribution": _share(usage.recovered, sum(each.recovered for each in self.archives.values())),
+            "requests": usage.requests,
+            "requests_per_job": usage.requests / usage.jobs,
         }
 
 
@@ -273,8 +273,8 @@ def statistics_domain(url: str) -> str:
 def _archive_usage(figures: Mapping[str, object]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each archive that was queried, with its recovered resources and requests."""
     archives = figures.get("archives")
-    for name, found in archives.items() if isinstance(archives, Mapping) else ():
-        recovered, requests = int(found.get("recovered", 0)), int(found.get("requests", 0))
+    for name, counts in archives.items() if isinstance(archives, Mapping) else ():
+        recovered, requests = int(counts.get("recovered", 0)), int(counts.get("requests", 0))
         if recovered or requests:
             yield str(name), (recovered, requests)
 

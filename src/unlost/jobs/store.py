@@ -22,11 +22,11 @@ from unlost.jobs.tables import EVENTS, JOBS, MAILS, WORKERS, hash_customer, job_
 
 WORKER_LOST = "lost"
 """Event of a worker whose lease expired."""
-_MAX_EVENTS = 1_000  # of one job, in the list of events
+_MAX_EVENTS = 1_000  # in the event list of one job
 _TURN_GAP = 1 << 20
 """Gap between the queue keys of consecutive jobs. Jobs can be moved in between until the gap is used up."""
 _MAX_UNFINISHED = 20  # unfinished jobs of one email address
-_WAIT_SECONDS = 3_600.0
+_WAIT_SECONDS = 3_600.0  # `Retry-After` for an email address with too many unfinished jobs
 _BATCH = 500  # rows per query
 
 
@@ -63,15 +63,16 @@ def log_change(connection: Connection, before: Job | None, after: Job, now: floa
 def seconds_worked(database: Database, job: int) -> float:
     """Return the total time that workers have spent on a job, including earlier leases and attempts.
 
-    For a lost worker, the time until its lease expired counts.
+    For a lost worker, the time until its lease expired counts. The sum is computed from the event log, so retries and
+    lost leases do not evade the limit.
     """
-    total, begun = 0.0, None
-    chosen = select(EVENTS.c.at, EVENTS.c.what).where(EVENTS.c.job == job).order_by(EVENTS.c.number)
+    total, started_at = 0.0, None
+    query = select(EVENTS.c.at, EVENTS.c.what).where(EVENTS.c.job == job).order_by(EVENTS.c.number)
     with database.reading() as connection:
-        for row in connection.execute(chosen):
-            total += 0.0 if begun is None else row.at - begun
-            begun = row.at if row.what == JobState.PROCESSING.value else None
-        return total + (0.0 if begun is None else database.now(connection) - begun)
+        for row in connection.execute(query):
+            total += 0.0 if started_at is None else row.at - started_at
+            started_at = row.at if row.what == JobState.PROCESSING.value else None
+        return total + (0.0 if started_at is None else database.now(connection) - started_at)
 
 
 def list_events(database: Database, job: int) -> list[JobEvent]:
@@ -102,7 +103,7 @@ class WorkerInfo:
 
 
 class JobStore:
-    """All jobs. Each method is one transaction; several processes may use the same database.
+    """All jobs: queue and history. Each method is one transaction; several processes may use the same database.
 
     Args:
         database: The job database.
@@ -247,12 +248,12 @@ class JobStore:
         with self.database.reading() as connection:
             rows = connection.execute(select(JOBS).where(JOBS.c.number.in_(numbers)))
             jobs = [job_from_row(row) for row in rows]
-            places: dict[int, int] = {}
+            positions: dict[int, int] = {}
             if any(job.state is JobState.QUEUED for job in jobs):
-                waiting = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value)
-                in_order = connection.execute(waiting.order_by(JOBS.c.turn, JOBS.c.number)).scalars()
-                places = {number: place for place, number in enumerate(in_order, 1)}
-        return {job.number: (job, places.get(job.number)) for job in jobs}
+                queued = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value)
+                in_order = connection.execute(queued.order_by(JOBS.c.turn, JOBS.c.number)).scalars()
+                positions = {number: position for position, number in enumerate(in_order, 1)}
+        return {job.number: (job, positions.get(job.number)) for job in jobs}
 
     def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
         """Replace a job by the result of `change`, which gets the job and the current time.
@@ -260,12 +261,12 @@ class JobStore:
         The job is locked meanwhile. `change` may be called several times and must not have side effects.
         """
 
-        def changed(connection: Connection) -> Job:
+        def apply_change(connection: Connection) -> Job:
             job = _load_job(connection, number, is_locked=True)
             now = self.database.now(connection)
             return self._save(connection, job, change(job, now), now)
 
-        return self.database.write(changed)
+        return self.database.write(apply_change)
 
     def _save(self, connection: Connection, before: Job, after: Job, now: float) -> Job:
         if after != before:
@@ -305,8 +306,8 @@ class JobStore:
 
     def _last_turn(self, connection: Connection) -> int:
         # Jobs that are processed or paused retain their position, so they count, too.
-        waiting = JOBS.c.state.in_((JobState.QUEUED.value, JobState.PROCESSING.value, JobState.PAUSED.value))
-        return connection.execute(select(func.max(JOBS.c.turn)).where(waiting)).scalar_one() or 0
+        has_position = JOBS.c.state.in_((JobState.QUEUED.value, JobState.PROCESSING.value, JobState.PAUSED.value))
+        return connection.execute(select(func.max(JOBS.c.turn)).where(has_position)).scalar_one() or 0
 
     def remind(self, number: int) -> Job:
         """Send a reminder to download a complete job. Unconfirmed orders get no reminders."""
@@ -341,19 +342,19 @@ class JobStore:
         """Return a queue key for a position, or None if there is no gap."""
         others = select(JOBS.c.turn).where(JOBS.c.state == JobState.QUEUED.value, JOBS.c.number != number)
         in_order = others.order_by(JOBS.c.turn, JOBS.c.number)
-        before = max(0, place - 2)
-        around = connection.execute(in_order.offset(before).limit(2)).scalars().all()
+        offset = max(0, place - 2)
+        neighbours = connection.execute(in_order.offset(offset).limit(2)).scalars().all()
         if place <= 1:
-            return around[0] - _TURN_GAP if around else 0
-        if len(around) < 2:
+            return neighbours[0] - _TURN_GAP if neighbours else 0
+        if len(neighbours) < 2:
             return self._last_turn(connection) + _TURN_GAP
-        middle = (around[0] + around[1]) // 2
-        return middle if around[0] < middle < around[1] else None
+        middle = (neighbours[0] + neighbours[1]) // 2
+        return middle if neighbours[0] < middle < neighbours[1] else None
 
     def _renumber_turns(self, connection: Connection) -> None:
         """Assign new queue keys to all queued jobs, with gaps, in the same order."""
-        waiting = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value).with_for_update()
-        numbers = connection.execute(waiting.order_by(JOBS.c.turn, JOBS.c.number)).scalars().all()
+        queued = select(JOBS.c.number).where(JOBS.c.state == JobState.QUEUED.value).with_for_update()
+        numbers = connection.execute(queued.order_by(JOBS.c.turn, JOBS.c.number)).scalars().all()
         for index, number in enumerate(numbers, 1):
             connection.execute(update(JOBS).where(JOBS.c.number == number).values(turn=index * _TURN_GAP))
 
@@ -364,8 +365,9 @@ class JobStore:
         while True:
             with self.database.reading() as connection:
                 # Workers that poll an empty queue must not block writers.
-                free = _claimable_conditions(worker, self.database.now(connection))
-                if all(connection.execute(select(JOBS.c.number).where(each).limit(1)).first() is None for each in free):
+                conditions = _claimable_conditions(worker, self.database.now(connection))
+                queries = (select(JOBS.c.number).where(each).limit(1) for each in conditions)
+                if all(connection.execute(query).first() is None for query in queries):
                     return None
             claimed = self.database.write(lambda connection: self._claim_next(connection, worker, seconds))
             if claimed is None or claimed.state is JobState.PROCESSING:
@@ -427,14 +429,14 @@ class JobStore:
             after: For queued jobs, which are in the order of the queue, the number of jobs to skip. Other jobs are
                 ordered by number; only those with a higher number are returned.
         """
-        chosen: Select[tuple[object, ...]] = select(JOBS)
+        query: Select[tuple[object, ...]] = select(JOBS)
         if state is not None:
-            chosen = chosen.where(JOBS.c.state == state.value)
+            query = query.where(JOBS.c.state == state.value)
         with self.database.reading() as connection:
             if state is JobState.QUEUED:
-                rows = connection.execute(chosen.order_by(JOBS.c.turn, JOBS.c.number).offset(after).limit(limit))
+                rows = connection.execute(query.order_by(JOBS.c.turn, JOBS.c.number).offset(after).limit(limit))
             else:
-                rows = connection.execute(chosen.where(JOBS.c.number > after).order_by(JOBS.c.number).limit(limit))
+                rows = connection.execute(query.where(JOBS.c.number > after).order_by(JOBS.c.number).limit(limit))
             return [job_from_row(row) for row in rows]
 
     def history(self) -> Iterator[Job]:
@@ -446,9 +448,9 @@ class JobStore:
 
     def filter_removed(self, numbers: Sequence[int]) -> list[int]:
         """Return the removed jobs among `numbers`."""
-        chosen = select(JOBS.c.number).where(JOBS.c.number.in_(numbers), JOBS.c.state == JobState.REMOVED.value)
+        query = select(JOBS.c.number).where(JOBS.c.number.in_(numbers), JOBS.c.state == JobState.REMOVED.value)
         with self.database.reading() as connection:
-            return list(connection.execute(chosen).scalars())
+            return list(connection.execute(query).scalars())
 
     def list_below_domain(self, domain: str) -> list[Job]:
         """Return all jobs of a domain and its subdomains that are not removed, by number."""
@@ -458,10 +460,10 @@ class JobStore:
 
     def recent_durations(self, limit: int = 50) -> list[float]:
         """Return the durations of the last complete jobs in seconds."""
-        is_done = and_(JOBS.c.ended.is_not(None), JOBS.c.begun.is_not(None), JOBS.c.recovered > 0)
-        chosen = select(JOBS.c.ended - JOBS.c.begun).where(is_done).order_by(JOBS.c.ended.desc()).limit(limit)
+        is_complete = and_(JOBS.c.ended.is_not(None), JOBS.c.begun.is_not(None), JOBS.c.recovered > 0)
+        query = select(JOBS.c.ended - JOBS.c.begun).where(is_complete).order_by(JOBS.c.ended.desc()).limit(limit)
         with self.database.reading() as connection:
-            return [float(each) for each in connection.execute(chosen).scalars()]
+            return [float(each) for each in connection.execute(query).scalars()]
 
     def count_by_state(self) -> dict[JobState, int]:
         """Return the number of jobs in each state."""
@@ -472,12 +474,14 @@ class JobStore:
     def set_shortage_message(self, shortage: str) -> None:
         """Set the message of all queued jobs while there is too little disk space, and clear it afterwards."""
         messages = ("", *SHORTAGE_MESSAGES) if shortage else SHORTAGE_MESSAGES
-        waiting = and_(JOBS.c.state == JobState.QUEUED.value, JOBS.c.message.in_(messages), JOBS.c.message != shortage)
+        is_outdated = and_(
+            JOBS.c.state == JobState.QUEUED.value, JOBS.c.message.in_(messages), JOBS.c.message != shortage
+        )
         with self.database.reading() as connection:  # workers call this often, and it must not block writers
-            if connection.execute(select(JOBS.c.number).where(waiting).limit(1)).first() is None:
+            if connection.execute(select(JOBS.c.number).where(is_outdated).limit(1)).first() is None:
                 return
         with self.database.writing() as connection:
-            connection.execute(update(JOBS).where(waiting).values(message=shortage))
+            connection.execute(update(JOBS).where(is_outdated).values(message=shortage))
 
     # Retention
 
@@ -498,8 +502,8 @@ class JobStore:
 
 
 def _load_job(connection: Connection, number: int, *, is_locked: bool = False) -> Job:
-    chosen = select(JOBS).where(JOBS.c.number == number)
-    row = connection.execute(chosen.with_for_update() if is_locked else chosen).one_or_none()
+    query = select(JOBS).where(JOBS.c.number == number)
+    row = connection.execute(query.with_for_update() if is_locked else query).one_or_none()
     if row is None:
         raise UsageError(f"there is no job {number}")
     return job_from_row(row)
@@ -519,8 +523,8 @@ def _claimable_conditions(worker: str, now: float) -> tuple[ColumnElement[bool],
 
 
 def _first_in_queue(connection: Connection, condition: ColumnElement[bool]) -> Row[Any] | None:
-    chosen = select(JOBS).where(condition).order_by(JOBS.c.turn, JOBS.c.number).limit(1)
-    return connection.execute(chosen.with_for_update(skip_locked=True)).one_or_none()
+    query = select(JOBS).where(condition).order_by(JOBS.c.turn, JOBS.c.number).limit(1)
+    return connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
 
 
 def _count_jobs(connection: Connection, condition: ColumnElement[bool]) -> int:

@@ -13,7 +13,7 @@ from unlost.jobs.models import Job, JobPackage, JobProgress, JobStage, JobState,
 from unlost.jobs.states import RetentionPolicy
 
 METADATA = MetaData()
-# SQLite assigns numbers automatically only to a column of type INTEGER.
+# SQLite assigns numbers only to a column of type INTEGER, which is an alias of the rowid.
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 JOBS = Table(
     "job",

@@ -32,19 +32,18 @@ async def background_task(work: Coroutine[object, object, None]) -> AsyncIterato
 
 
 class BoundedThreadPool:
-    """A thread pool with a bounded queue. Calls beyond its capacity are rejected immediately."""
+    """A thread pool with a bounded queue. Calls beyond its capacity are rejected immediately.
+
+    Args:
+        threads: Number of threads.
+        queue_size: Number of calls that may wait.
+        name: Prefix of the thread names.
+        retry_after: Seconds to report with `BusyError`.
+    """
 
     def __init__(self, threads: int, queue_size: int, name: str, retry_after: float = 5.0) -> None:
-        """Create a pool.
-
-        Args:
-            threads: Number of threads.
-            queue_size: Number of calls that may wait.
-            name: Prefix of the thread names.
-            retry_after: Seconds to report with `BusyError`.
-        """
         self._threads = ThreadPoolExecutor(threads, name)
-        self._free_places = threads + queue_size
+        self._free_slots = threads + queue_size
         self._retry_after = retry_after
 
     async def run(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -53,16 +52,16 @@ class BoundedThreadPool:
         Raises:
             BusyError: The queue is full.
         """
-        if not self._free_places:
+        if not self._free_slots:
             raise BusyError("too many requests wait", self._retry_after)
-        self._free_places -= 1
+        self._free_slots -= 1
         # The call occupies its slot until it ends, even if the caller is cancelled.
         running = asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments, **named))
         running.add_done_callback(self._release)
         return await asyncio.shield(running)
 
     def _release(self, _: "asyncio.Future[T]") -> None:
-        self._free_places += 1
+        self._free_slots += 1
 
     def shutdown(self) -> None:
         """Finish running calls and cancel waiting ones."""
@@ -93,7 +92,7 @@ async def _supervise(arguments: Sequence[str], environment: Mapping[str, str]) -
     loop = asyncio.get_running_loop()
     pause = _MIN_RESTART_PAUSE
     while True:
-        begun = loop.time()
+        started_at = loop.time()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "unlost.cli.start", *arguments, stdin=asyncio.subprocess.PIPE, env=environment,
             start_new_session=True,  # Ctrl-C goes to this process only, which stops the workers
@@ -103,7 +102,7 @@ async def _supervise(arguments: Sequence[str], environment: Mapping[str, str]) -
         except asyncio.CancelledError:
             await _stop_process(process)
             raise
-        pause = _MIN_RESTART_PAUSE if loop.time() - begun > _STABLE_SECONDS else min(2 * pause, _MAX_RESTART_PAUSE)
+        pause = _MIN_RESTART_PAUSE if loop.time() - started_at > _STABLE_SECONDS else min(2 * pause, _MAX_RESTART_PAUSE)
         _log.warning("a worker ended (%s): another one is started in %g s", code, pause)
         await asyncio.sleep(pause)
 

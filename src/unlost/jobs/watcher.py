@@ -1,4 +1,4 @@
-"""Live progress of jobs as server-sent events. One database query per poll serves all subscribers."""
+"""Live progress of jobs as server-sent events. One database query a second serves all subscribers of all jobs."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from unlost.jobs.models import UNFINISHED_STATES, Job
 from unlost.jobs.store import JobStore
 
 _POLL_SECONDS = 1.0
-_MAX_WATCHERS = 1_000
-_MAX_OF_ONE = 250  # streams of one job, and to one client network, which may be that of a whole school
+_MAX_WATCHERS = 1_000  # streams in all
+_MAX_PER_KEY = 250  # streams of one job, and to one client network, which may be that of a whole school
 _HEARTBEAT_SECONDS = 15.0  # interval of empty comments: many proxies close a connection after 30 s without data
-_AT_ONCE, _BETWEEN_SECONDS = 5, 0.005  # subscribers are notified in batches: 1,000 within a second
-_APART_SECONDS = 0.001  # interval between new subscribers when many connect at once; each takes about half of it
+_NOTIFY_BATCH, _NOTIFY_PAUSE_SECONDS = 5, 0.005  # subscribers are notified in batches: 1,000 within a second
+_LOOKUP_SPACING_SECONDS = 0.001  # between new subscribers when many connect at once; each takes about half of it
 _log = logging.getLogger(__name__)
 
 JobSnapshot = tuple[Job, int | None]
@@ -97,7 +97,7 @@ class JobWatcher:
         self._reserved: Counter[object] = Counter()
         self._lookups: dict[int, asyncio.Future[JobSnapshot | None]] = {}
         self._lookup_task: asyncio.Task[None] | None = None
-        self._next_turn = 0.0
+        self._next_slot = 0.0
         self.is_closed = False
 
     @property
@@ -127,16 +127,16 @@ class JobWatcher:
         Raises:
             BusyError: A limit of subscriptions is reached.
         """
-        of_job, of_client = ("job", number), ("client", client)
+        job_key, client_key = ("job", number), ("client", client)
         if self.is_closed or self._reserved["all"] >= _MAX_WATCHERS:
             raise BusyError(f"{self._reserved['all']} watch already: no more may", 60)
-        if max(self._reserved[of_job], self._reserved[of_client]) >= _MAX_OF_ONE:
-            raise BusyError(f"{_MAX_OF_ONE} watch this job, or from there, already: no more may", 60)
-        self._reserved.update(("all", of_job, of_client))
+        if max(self._reserved[job_key], self._reserved[client_key]) >= _MAX_PER_KEY:
+            raise BusyError(f"{_MAX_PER_KEY} watch this job, or from there, already: no more may", 60)
+        self._reserved.update(("all", job_key, client_key))
         try:
             yield
         finally:
-            self._reserved.subtract(("all", of_job, of_client))
+            self._reserved.subtract(("all", job_key, client_key))
             self._reserved += Counter()  # drops the keys without reservations
 
     async def get_snapshot(self, number: int) -> JobSnapshot | None:
@@ -148,7 +148,7 @@ class JobWatcher:
         Raises:
             DatabaseError: The database cannot be reached.
         """
-        await self._wait_for_turn()
+        await self._wait_for_slot()
         watched = self._watched.get(number)
         if watched is not None and watched.snapshot is not None:
             return watched.snapshot
@@ -159,11 +159,11 @@ class JobWatcher:
             self._lookup_task = asyncio.create_task(self._run_lookups())
         return await asyncio.shield(lookup)  # others may wait for the same result
 
-    async def _wait_for_turn(self) -> None:
+    async def _wait_for_slot(self) -> None:
         """Space out concurrent calls, so that other requests are processed in between."""
         now = asyncio.get_running_loop().time()
-        slot = max(now, self._next_turn)
-        self._next_turn = slot + _APART_SECONDS
+        slot = max(now, self._next_slot)
+        self._next_slot = slot + _LOOKUP_SPACING_SECONDS
         if slot > now:
             await asyncio.sleep(slot - now)
 
@@ -236,5 +236,5 @@ class JobWatcher:
                     continue
                 subscription.publish(watched.snapshot)
                 notified += 1
-                if notified % _AT_ONCE == 0:
-                    await asyncio.sleep(_BETWEEN_SECONDS)
+                if notified % _NOTIFY_BATCH == 0:
+                    await asyncio.sleep(_NOTIFY_PAUSE_SECONDS)

@@ -36,8 +36,8 @@ from unlost.report.recovery.stats import collect_stats
 from unlost.sqlite import STATE_FILE_NAME
 
 _log = logging.getLogger(__name__)
-_BEATS = 4  # heartbeats within one lease, so that three may fail
-_LAST_SECONDS = 1.0  # how long to wait for the last heartbeat; it normally takes milliseconds
+_RENEWALS_PER_LEASE = 4  # so that three in a row may fail
+_FINAL_RENEWAL_SECONDS = 1.0  # maximum wait for the last renewal, which normally takes milliseconds
 _QUOTA_CHECK_SECONDS = 1.0
 _HOUR = 3_600.0
 _MEGABYTE = 1_000_000
@@ -105,17 +105,17 @@ class LeaseKeeper:
         await asyncio.to_thread(self._wait)
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + _LAST_SECONDS
+        deadline = time.monotonic() + _FINAL_RENEWAL_SECONDS
         for each in self._threads:
             each.join(max(0.0, deadline - time.monotonic()))
 
     def _renew(self) -> None:
         # After the lease was given up, it is not renewed, or no other worker could claim the job.
-        while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost:
-            begun = time.monotonic()
+        while not self._ended.wait(self._seconds / _RENEWALS_PER_LEASE) and not self._is_lost:
+            started_at = time.monotonic()
             try:
                 self._store.renew_lease(self._job.number, self._job.generation, self._seconds, self.progress)
-                self._last_renewal = begun
+                self._last_renewal = started_at
             except LeaseLostError as error:
                 self._stop_worker(str(error))
                 return
@@ -156,7 +156,7 @@ class JobQuota:
     def __init__(self, folder: Path, limits: OrderLimits, worked: float = 0.0, space: DiskSpace | None = None) -> None:
         self._folder = folder
         self._limits = limits
-        self._begun = time.monotonic() - worked
+        self._started_at = time.monotonic() - worked
         self._last_check = float("-inf")
         self._space = space
         self.reached = ""
@@ -167,7 +167,7 @@ class JobQuota:
         now = time.monotonic()
         if not self.reached and not self.shortage and now - self._last_check >= _QUOTA_CHECK_SECONDS:
             self._last_check = now
-            if self._limits.hours and now - self._begun >= self._limits.hours * _HOUR:
+            if self._limits.hours and now - self._started_at >= self._limits.hours * _HOUR:
                 self.reached = f"it ended after {self._limits.hours} hours, which is the limit here"
             elif self._limits.megabytes and self._size() >= self._limits.megabytes * _MEGABYTE:
                 self.reached = f"it ended at {self._limits.megabytes} MB, which is the limit here"
@@ -189,7 +189,7 @@ class WorkerContext:
     Attributes:
         store: The job store.
         folders: Folders of the jobs.
-        archives: The registry, by archive id.
+        archives: The registry, by archive ID.
         open_client: Opens an HTTP client with a maximum wait in seconds, which applies the shared rate limits.
         clock: Source of time.
         lease_seconds: Length of a lease.
@@ -231,16 +231,16 @@ class JobRunner:
         """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
-        def lost() -> None:
+        def on_lost() -> None:
             self._is_lost = True
             if task is not None:
                 loop.call_soon_threadsafe(task.cancel)
 
         try:
-            async with LeaseKeeper(self._context.store, self._job, self._context.lease_seconds, lost) as keeper:
-                ending = await self._execute(keeper)
+            async with LeaseKeeper(self._context.store, self._job, self._context.lease_seconds, on_lost) as keeper:
+                final_change = await self._execute(keeper)
             # The lease is not renewed from here on, since the job ends.
-            await self._commit(ending)
+            await self._commit(final_change)
             await asyncio.to_thread(
                 self._context.folders.remove_older_generations, self._job.number, self._job.generation
             )
@@ -255,9 +255,9 @@ class JobRunner:
         except (OSError, UnwrittenError) as error:
             # A full disk is not caused by the job: it is queued again until there is space.
             _log.error("job %s: %s", self._job.number, error, extra=self._log_fields())
-            later = self._context.clock.now() + self._context.round_pause_seconds
+            not_before = self._context.clock.now() + self._context.round_pause_seconds
             message = str(error) if isinstance(error, SpaceError) else ""
-            await self._commit(partial(self._release, later, self._job.rounds, message=message))
+            await self._commit(partial(self._release, not_before, self._job.rounds, message=message))
         except (InputError, UsageError) as error:
             # The details are only logged, since the message may contain file paths.
             _log.error("job %s: %s", self._job.number, error, extra=self._log_fields())
@@ -280,8 +280,12 @@ class JobRunner:
             if next_round is not None and not self._can_offer(result):
                 return partial(self._release, next_round, rounds)
             # What was recovered is offered; what failed is retried in the background.
-            parts = (summarize_open_issues(result), self._limit_reached(), "" if next_round is None else _RETRY_REMARK)
-            message = "; ".join(part for part in parts if part)
+            remarks = (
+                summarize_open_issues(result),
+                self._limit_reached(),
+                "" if next_round is None else _RETRY_REMARK,
+            )
+            message = "; ".join(filter(None, remarks))
             retry_at, rounds = (0.0, 0) if next_round is None else (next_round, rounds)
             # Reported with the next heartbeat, so that another worker would resume with packaging.
             keeper.progress = replace(self._progress, stage=JobStage.PACKING)
@@ -381,10 +385,10 @@ async def _write_checkpoints(folder: Path) -> None:
     pause = _CHECKPOINT_SECONDS
     while True:
         await asyncio.sleep(pause)
-        begun = time.monotonic()
+        started_at = time.monotonic()
         await asyncio.to_thread(write_checkpoint, folder)
-        # Copying the state of a million resources takes a while.
-        pause = max(_CHECKPOINT_SECONDS, 20 * (time.monotonic() - begun))
+        # Copying the state of a million resources takes long: spend at most a twentieth of the time on checkpoints.
+        pause = max(_CHECKPOINT_SECONDS, 20 * (time.monotonic() - started_at))
 
 
 def _load_figures(folder: Path) -> Mapping[str, object]:

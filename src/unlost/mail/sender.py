@@ -26,7 +26,7 @@ from unlost.webui import templating
 from unlost.webui.templating import load_strings
 
 _MAX_HOST_LENGTH = 50  # characters of a host that are shown in an email
-_POLICY = policy.SMTP.clone(max_line_length=998)  # avoids the encoding of long URLs in headers
+_POLICY = policy.SMTP.clone(max_line_length=998)  # the limit of RFC 5322, section 2.1.1; no long URL is encoded
 _POLL_SECONDS = 2.0
 _CONNECTIONS = 4  # parallel connections, so that one slow recipient does not delay the others
 _SHOWN_BATCH = 50  # emails per batch without a mail server
@@ -85,8 +85,8 @@ class MailRenderer:
     def render_message(self, mail: PendingMail, sender: str, now: float) -> EmailMessage:
         """Render an email.
 
-        It contains no free text of the customer. The message id depends only on the job and the email, so that repeated
-        attempts have the same id.
+        It contains no free text of the customer, which could be a message to someone else. The message ID depends only
+        on the job and the email, so that repeated attempts have the same ID.
         """
         job = mail.job
         job_link, unsubscribe_link = self.job_link(mail), self.unsubscribe_link(mail)

@@ -1,4 +1,4 @@
-"""Sending email by SMTP over TLS. Passwords never appear in messages, logs or reprs."""
+"""Sends email by SMTP over TLS. Passwords never appear in messages, logs or reprs."""
 
 import smtplib
 import ssl
@@ -16,7 +16,7 @@ from unlost.errors import UsageError
 _TIMEOUT_SECONDS = 30.0  # for each command
 _IDLE_SECONDS = 20.0  # after which a connection is not reused: servers close idle connections
 _MAX_SENT = 100  # emails per connection: many servers accept no more
-_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
+_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}  # submission (RFC 6409, RFC 8314) and relay
 _EXPECTED_URL = (
     "expected smtp://USER@HOST:587 (STARTTLS), smtps://USER@HOST:465 or, on this machine, smtp+plain://localhost"
 )

@@ -1,7 +1,8 @@
 """A fake web archive for tests, served on the loopback interface.
 
 It serves the captures that a test defines, and fails on demand. `fake_archive` contains the HTTP server, its faults and
-the registry writer.
+the registry writer. The server uses threads and `http.server`, so it needs no further dependency and runs next to any
+event loop. Must import nothing but `registry`, `uri`, `dates` and `errors`.
 
 >>> import urllib.request
 >>> from unlost.testing import FakeArchive

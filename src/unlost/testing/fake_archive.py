@@ -1,6 +1,6 @@
 """A fake web archive for tests: an HTTP server on the loopback interface that serves given captures.
 
-Also the faults that it can simulate, and a writer for the registry file to use with `--archives`.
+The module also has the faults that the archive simulates, and a writer for the registry file of `--archives`.
 """
 
 import base64
@@ -26,6 +26,17 @@ from unlost import dates, uri
 from unlost.errors import InputError, UsageError
 from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, SourcedNumber
 
+CDX_FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
+"""Columns of a CDX row, in the order of the Wayback Machine's CDX server. The first row of its JSON names them."""
+TIMEMAP_PATH, TIMEGATE_PATH, CDX_PATH, REPLAY_PATH = "/timemap/", "/timegate/", "/cdx/search/cdx", "/web/"
+"""Path prefixes of the endpoints."""
+_REPLAY_URL = re.compile(r"/web/(\d{1,14})(?:[a-z]{2}_)?/(.+)", re.DOTALL)
+_MAX_ROWS = 100_000  # of a CDX response without a `limit`
+_FIRST, _LAST = "0001", "9999"  # default `from` and `to`: all dates
+_LIMIT_SOURCE = "what the test says"
+_POLL_SECONDS = 0.02  # interval at which the server checks whether to shut down
+_MAX_DELAY_SECONDS = 3_600.0  # replaces longer delays, such as math.inf
+
 Asked = Literal["timemap", "timegate", "replay", "cdx", "other"]
 """Kind of a request; `other` is any path that the archive does not serve."""
 
@@ -42,10 +53,6 @@ class Request(NamedTuple):
     kind: Asked
     path: str
     headers: dict[str, str]
-
-
-CDX_FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
-"""Columns of a CDX row, in the order of the Wayback Machine's CDX server."""
 
 
 class Copy(NamedTuple):
@@ -147,12 +154,12 @@ class FakeHoldings:
         """
         key = uri.surt(url)
         host = key.partition(")")[0]
-        begins = {"exact": (key,), "host": (f"{host})",), "domain": (f"{host})", f"{host},")}.get(match, (key,))
+        prefixes = {"exact": (key,), "host": (f"{host})",), "domain": (f"{host})", f"{host},")}.get(match, (key,))
         rows = self._stored[bisect_left(self._stored, (host,)) :]  # SURTs of subdomains begin with that of the domain
         return [
             each
             for each in rows
-            if each.key.startswith(begins)
+            if each.key.startswith(prefixes)
             and (match != "exact" or each.key == key)
             and dates.pad(first) <= each.timestamp <= dates.pad(last, round_up=True)
         ]
@@ -185,13 +192,6 @@ def _make_capture(url: str, definition: Copy) -> FakeCapture:
     )
 
 
-TIMEMAP_PATH, TIMEGATE_PATH, CDX_PATH, REPLAY_PATH = "/timemap/", "/timegate/", "/cdx/search/cdx", "/web/"
-"""Path prefixes of the endpoints."""
-_REPLAY_URL = re.compile(r"/web/(\d{1,14})(?:[a-z]{2}_)?/(.+)", re.DOTALL)
-_MAX_ROWS = 100_000  # of a CDX response without a `limit`
-_FIRST, _LAST = "0001", "9999"  # default `from` and `to`: all dates
-
-
 @dataclass(frozen=True, slots=True)
 class FakeResponse:
     """Status, headers and body of a response."""
@@ -215,7 +215,7 @@ def request_kind(path: str) -> Asked:
         CDX_PATH: "cdx",
         REPLAY_PATH: "replay",
     }
-    return next((kind for begin, kind in kinds.items() if path.startswith(begin)), "other")
+    return next((kind for prefix, kind in kinds.items() if path.startswith(prefix)), "other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class FakeResponder:
         """Return the URI-M of a capture.
 
         Args:
-                        capture: The capture.
+            capture: The capture.
             flag: `id_` for the raw memento.
         """
         return f"{self.base}{REPLAY_PATH}{capture.timestamp}{flag}/{capture.original}"
@@ -315,6 +315,7 @@ class FakeResponder:
         flag = "id_" if path.startswith(f"{REPLAY_PATH}{timestamp}id_/") else ""
         if capture.timestamp != timestamp:
             return FakeResponse(HTTPStatus.FOUND, {"Location": self.memento_url(capture, flag)})
+        # `Memento-Datetime` marks a response as a capture, whatever its status is.
         headers = {
             "Content-Type": capture.mime,
             "X-Archive-Orig-Content-Type": capture.mime,
@@ -422,11 +423,6 @@ class Fault:
         return cls(200, None, b'\x00\xff<html>]}{,,; rel="memento"\xfe')
 
 
-_LIMIT_SOURCE = "what the test says"
-_POLL_SECONDS = 0.02  # interval at which the server checks whether to shut down
-_MAX_DELAY_SECONDS = 3_600.0  # replaces longer delays, such as math.inf
-
-
 @dataclass(slots=True)
 class _PlannedFault:
     """A pending fault.
@@ -450,7 +446,7 @@ class FakeArchive:
 
     Args:
         held: Captures by URL, `{url: [(datetime, body, mime, status), …]}`; only the datetime is required.
-        id: Archive id for registries.
+        id: Archive ID for registries.
 
     Attributes:
         requests: All requests received, in order of arrival, including those that were made to fail.
@@ -635,6 +631,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         response = self.server.archive._respond(self.path, headers)  # noqa: SLF001  same module
         if response is None:
+            # A linger time of 0 makes `close` send RST instead of FIN.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             self.close_connection = True

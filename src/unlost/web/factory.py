@@ -83,44 +83,44 @@ class ServiceOptions:
         archives: All archives, including disabled ones.
         state: Folder for persistent state.
         cache: Folder for cached data.
-        tell: Called with messages for the operator, a line each.
+        on_message: Called with messages for the operator, a line each.
         deadline: Seconds that a response may take.
-        keep: Seconds for which results with mementos are cached.
-        keep_misses: Seconds for which results without mementos are cached.
+        result_lifetime: Seconds for which results with mementos are cached.
+        miss_lifetime: Seconds for which results without mementos are cached.
         root: See `ServiceContext`.
-        published: See `ServiceContext.published_map`.
-        wish: See `ServiceContext.default_options`.
+        published_map: See `ServiceContext.published_map`.
+        default_options: See `ServiceContext.default_options`.
         upstream_log: File for a log of all upstream responses, JSON Lines.
-        exploring: Share of URLs for which one archive is queried that routing would skip.
+        exploration_share: Share of URLs for which one archive is queried that routing would skip.
         contact: Contact of the operator in the user agent.
         filter_age: Days for which a filter may exclude URLs that a wildcard of the map covers.
         memory: Bytes for results in memory, and again for rendered bodies.
-        stays: Whether the service is long-running: cache results on disk, reload maps and save learned statistics.
-        limits: Store of rate-limit states; by default a folder in `state`.
-        by_page: See `ServiceContext.routes_by_referer`.
-        network: Records which archives can be reached.
+        is_long_running: Whether to cache results on disk, reload maps and save learned statistics.
+        limit_store: Store of rate-limit states; by default a folder in `state`.
+        routes_by_referer: See `ServiceContext.routes_by_referer`.
+        connectivity: Records which archives can be reached.
         concurrency: Bounds of the adaptive number of concurrent requests to one archive.
     """
 
     archives: Sequence[Archive]
     state: Path
     cache: Path
-    tell: Callable[[str], None]
+    on_message: Callable[[str], None]
     deadline: float = 10.0
-    keep: float = 86_400.0
-    keep_misses: float = 3_600.0
+    result_lifetime: float = 86_400.0
+    miss_lifetime: float = 3_600.0
     root: str | None = None
-    published: Path | None = None
-    wish: RoutingOptions = field(default_factory=RoutingOptions)
+    published_map: Path | None = None
+    default_options: RoutingOptions = field(default_factory=RoutingOptions)
     upstream_log: Path | None = None
-    exploring: float = DEFAULT_EXPLORATION_SHARE
+    exploration_share: float = DEFAULT_EXPLORATION_SHARE
     contact: str | None = None
     filter_age: float = REBUILD_AFTER_DAYS
     memory: int = DEFAULT_MEMORY_BYTES
-    stays: bool = True
-    limits: LimitStore | None = None
-    by_page: bool = False
-    network: Connectivity | None = None
+    is_long_running: bool = True
+    limit_store: LimitStore | None = None
+    routes_by_referer: bool = False
+    connectivity: Connectivity | None = None
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
@@ -128,7 +128,10 @@ class ServiceOptions:
 async def build_service(
     options: ServiceOptions, clock: Clock | None = None, previous: ServiceContext | None = None
 ) -> AsyncIterator[ServiceContext]:
-    """Create the components of a service and close them when the block ends.
+    """Create the components of a service, and close them when the block ends.
+
+    The registry is never changed in place: a reload builds a second set of components, so that no request sees two
+    registries.
 
     Args:
         options: The options.
@@ -139,7 +142,7 @@ async def build_service(
     metrics, events = (Metrics(), EventStream()) if previous is None else (previous.metrics, previous.events)
     registry = Registry(tuple(map(without_default_limits, options.archives)))
     async with AsyncExitStack() as stack:
-        store = options.limits or FileLimitStore(options.state / "limits", warn=options.tell)
+        store = options.limit_store or FileLimitStore(options.state / "limits", warn=options.on_message)
         timeouts = Timeouts(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
         max_wait = min(MAX_LIMIT_WAIT, options.deadline / 2)
         client = await stack.enter_async_context(
@@ -152,8 +155,8 @@ async def build_service(
                 retries=0,
                 concurrency=options.concurrency,
                 max_slot_wait=options.deadline,
-                warn=options.tell,
-                connectivity=options.network,
+                warn=options.on_message,
+                connectivity=options.connectivity,
             )
         )
         # For maps and for replayed captures, which may be large.
@@ -166,10 +169,10 @@ async def build_service(
             options.cache / "maps",
             clock,
             max_age=timedelta(options.filter_age),
-            warn=options.tell,
+            warn=options.on_message,
         )
         await holdings.load()
-        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploring=options.exploring)
+        router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploration_share=options.exploration_share)
         previous_finder = None if previous is None else previous.finder
         breakers = (
             previous_finder.breakers if isinstance(previous_finder, MementoAggregator) else BreakerRegistry(clock)
@@ -177,13 +180,13 @@ async def build_service(
         archive_status = ArchiveStatusTracker(registry, holdings, router, breakers)
         listeners: list[UpstreamListener] = [HitRateListener(router), MetricsListener(metrics, events), archive_status]
         disk = None
-        if options.stays:
+        if options.is_long_running:
             _restore_hit_rates(router, options)
-            disk = DiskCache(options.cache / "timemaps.sqlite", clock, cache_scope(registry), warn=options.tell)
+            disk = DiskCache(options.cache / "timemaps.sqlite", clock, cache_scope(registry), warn=options.on_message)
             await stack.enter_async_context(background_task(holdings.watch(clock, _MAP_CHECK_SECONDS)))
             await stack.enter_async_context(background_task(_save_periodically(router, options, clock)))
         if options.upstream_log is not None:
-            log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, warn=options.tell))
+            log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, warn=options.on_message))
             listeners.append(UpstreamLogListener(log))
         aggregator = await stack.enter_async_context(
             MementoAggregator(
@@ -193,7 +196,7 @@ async def build_service(
                 breakers=breakers,
                 memory=MemoryCache(clock, options.memory),
                 disk=disk,
-                lifetimes=CacheLifetimes(options.keep, options.keep_misses),
+                lifetimes=CacheLifetimes(options.result_lifetime, options.miss_lifetime),
                 limits=ConcurrencyLimits(options.deadline),
                 listeners=listeners,
             )
@@ -201,7 +204,8 @@ async def build_service(
         replay_source = ReplaySource(registry, download_client)
         yield ServiceContext(
             aggregator, replay_source, archive_status, clock, metrics, events,
-            options.root, options.published, options.wish, options.memory, routes_by_referer=options.by_page,
+            options.root, options.published_map, options.default_options, options.memory,
+            routes_by_referer=options.routes_by_referer,
         )  # fmt: skip
 
 
@@ -211,7 +215,7 @@ def _hit_rates_file(options: ServiceOptions) -> Path:
 
 def _restore_hit_rates(router: ArchiveRouter, options: ServiceOptions) -> None:
     """Restore the learned statistics; if none were saved, compute them from the upstream log."""
-    if not router.stats.restore(_hit_rates_file(options), options.tell) and options.upstream_log is not None:
+    if not router.stats.restore(_hit_rates_file(options), options.on_message) and options.upstream_log is not None:
         router.learn_from_log(read_recent_responses(options.upstream_log, Problems()))
 
 
@@ -229,4 +233,4 @@ def _save_hit_rates(router: ArchiveRouter, options: ServiceOptions) -> None:
     try:
         router.stats.save(_hit_rates_file(options))
     except OSError as error:
-        options.tell(f"{_hit_rates_file(options)}: what was learnt cannot be saved: {error.strerror or error}")
+        options.on_message(f"{_hit_rates_file(options)}: what was learnt cannot be saved: {error.strerror or error}")

@@ -40,7 +40,7 @@ PRIVATE_JSON_HEADERS = {"cache-control": "no-store", "referrer-policy": "no-refe
 """Headers of responses about jobs."""
 _log = logging.getLogger(__name__)
 _MAX_LISTED = 1_000
-_MAX_NUMBER = 1 << 60
+_MAX_NUMBER = 1 << 60  # numbers of jobs and places; fits into the 64-bit integers of the database
 _STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
 JobHandler = Callable[[Request], Awaitable[Response]]
 
@@ -104,18 +104,18 @@ class PackageResponse(Response):
             message = {"error": "the files of the job cannot be reached just now"}
             await JSONResponse(message, 503, {"retry-after": "60"})(scope, receive, send)
             return
-        has_end = is_ended = False
+        includes_end = is_sent = False
 
         async def track(message: Message) -> None:
-            nonlocal has_end, is_ended
+            nonlocal includes_end, is_sent
             if message["type"] == "http.response.start":
-                has_end = message["status"] == 200 or _reaches_end(message)
+                includes_end = message["status"] == 200 or _reaches_end(message)
             elif not message.get("more_body", False):
-                is_ended = True
+                is_sent = True
             await send(message)
 
         await self._response(scope, receive, track)
-        if has_end and is_ended and scope["method"] == "GET":
+        if includes_end and is_sent and scope["method"] == "GET":
             try:
                 await self._on_complete()
             except UnlostError as error:  # the file was sent nevertheless
@@ -166,7 +166,7 @@ class JobsApi:
     # Authentication
 
     async def _admin(self, request: Request) -> str | None:
-        """Return the administrator's name of the token in a request, or None without a token.
+        """Return the name of the administrator whose token a request has, or None without a token.
 
         Raises:
             HTTPException: 401, the token is invalid.
@@ -219,13 +219,13 @@ class JobsApi:
     # Serialization
 
     async def _job_response(self, request: Request, job: Job, status: int = 200) -> Response:
-        place = await self._service.queue_place(job)
-        return JSONResponse(await self._job_object(request, job, place), status, PRIVATE_JSON_HEADERS)
+        position = await self._service.queue_place(job)
+        return JSONResponse(await self._job_object(request, job, position), status, PRIVATE_JSON_HEADERS)
 
-    async def _job_object(self, request: Request, job: Job, place: int | None) -> dict[str, object]:
+    async def _job_object(self, request: Request, job: Job, position: int | None) -> dict[str, object]:
         is_admin = "authorization" in request.headers and await self._admin(request) is not None
         serialize = job_to_admin_json if is_admin else job_to_json
-        return serialize(job, place, self._service.store.retention, self._link(request, job))
+        return serialize(job, position, self._service.store.retention, self._link(request, job))
 
     def _link(self, request: Request, job: Job) -> str:
         base = parse_headers(request.scope, self._urls).urls.base
@@ -299,10 +299,10 @@ class JobsApi:
             raise HTTPException(404, f"there is nothing to pick up: {reason}")
         file = self._service.folders.folder_of(job.number) / package.file
 
-        async def picked_up() -> None:
+        async def record_download() -> None:
             await self._service.run_query(self._service.store.change, job.number, states.pick_up)
 
-        return PackageResponse(file, _download_name(job, form), DOWNLOAD_FORMATS[form], package.sha256, picked_up)
+        return PackageResponse(file, _download_name(job, form), DOWNLOAD_FORMATS[form], package.sha256, record_download)
 
     # Administrators
 
@@ -423,9 +423,9 @@ async def _read_json(request: Request) -> object:
         raise UsageError("expected JSON") from None
 
 
-def _parse_number(text: str, name: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise UsageError(f"{name}: expected a number from {least} to {most}")
+def _parse_number(text: str, name: str, minimum: int, maximum: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and minimum <= int(text) <= maximum):
+        raise UsageError(f"{name}: expected a number from {minimum} to {maximum}")
     return int(text)
 
 
@@ -451,5 +451,5 @@ async def _handle_error(_: Request, error: Exception) -> Response:
         _log.error("%s", error)
         status, message = 503, "the database or a file of the service cannot be reached: try again later"
     seconds = {429: 3_600, 503: 5}.get(status)
-    more = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
-    return JSONResponse({"error": message}, status, {**PRIVATE_JSON_HEADERS, **more})
+    headers = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
+    return JSONResponse({"error": message}, status, {**PRIVATE_JSON_HEADERS, **headers})

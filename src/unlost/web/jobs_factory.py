@@ -25,7 +25,7 @@ FIRST_TOKEN_FILE = "admin-token"  # noqa: S105  the name of a file
 WORK_FOLDER = "work"
 
 # Switch interval of Python threads. With Python's default of 5 ms, a thread that reads hundreds of jobs would delay
-# every step of every request.
+# each step of every request in the event loop.
 _SWITCH_SECONDS = 0.0005
 
 
@@ -36,7 +36,7 @@ class JobServiceConfig:
     Attributes:
         folder: Folder of the secret, the first token and the jobs.
         database: The job database.
-        archives: Ids of the archives that may be ordered from.
+        archives: IDs of the archives that an order may name.
         root: Base URL of the service, for links in emails.
         on_message: Called with messages for the operator.
         mail: The mail server; None to report links with `on_message` instead.

@@ -73,8 +73,8 @@ def _schemas() -> _Object:
             "urls": {"type": "array", "items": _TEXT, "maxItems": MAX_START_URLS, "description": "Further start URLs"},
             **dict.fromkeys(OPTION_FLAGS, _FLAG),
             **{
-                name: {"type": "integer", "minimum": least, "maximum": largest}
-                for name, (least, largest) in OPTION_NUMBERS.items()
+                name: {"type": "integer", "minimum": minimum, "maximum": maximum}
+                for name, (minimum, maximum) in OPTION_NUMBERS.items()
             },
         },
     }
@@ -194,21 +194,21 @@ def paths() -> _Object:
             "properties": {"worker": {"type": ["string", "null"], "minLength": 1, "maxLength": 200}},
         }
     )
-    listed: list[_Object] = [
+    list_parameters: list[_Object] = [
         {"name": "state", "in": "query", "schema": {"type": "string", "enum": [each.value for each in JobState]}},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
         {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1 << 60}},
     ]
-    histories = {"name": "format", "in": "query", "schema": {"type": "string", "enum": list(HISTORIES)}}
-    forms = {
+    history_format = {"name": "format", "in": "query", "schema": {"type": "string", "enum": list(HISTORIES)}}
+    package_format = {
         "name": "form",
         "in": "path",
         "required": True,
         "schema": {"type": "string", "enum": list(PACKAGE_FORMATS)},
     }
     package = _content_of(*DOWNLOAD_FORMATS.values())
-    change = (400, 401, 404, 408, 409, 413, 415)
-    one = "/api/jobs/{key}"
+    change_statuses = (400, 401, 404, 408, 409, 413, 415)
+    job_path = "/api/jobs/{key}"
     statistics: _Object = {
         "200": {"description": "They", "content": {"application/json": {"schema": _statistics_schema()}}}
     }
@@ -222,7 +222,7 @@ def paths() -> _Object:
             },
             "get": {
                 "summary": "Jobs, by state",
-                "parameters": listed,
+                "parameters": list_parameters,
                 "responses": _responses(_content_of("application/json"), 400, 401),
                 "security": _ADMIN,
             },
@@ -252,40 +252,50 @@ def paths() -> _Object:
                 "security": _ADMIN,
             },
         },
-        one: {
+        job_path: {
             "get": _operation("How a job stands", _responses(_job_response(), 401, 404)),
             "delete": _operation("Remove a job and its files", _responses(_job_response(), 401, 404), security=_ADMIN),
         },
-        f"{one}/events": {
+        f"{job_path}/events": {
             "get": _operation(
                 "How a job stands, whenever it changes: server-sent events",
                 _responses(_content_of("text/event-stream"), 401, 404, 429),
             )
         },
-        f"{one}/package/{{form}}": {
+        f"{job_path}/package/{{form}}": {
             "get": {
                 "summary": "What came back, to pick up; parts of it by Range",
-                "parameters": [_KEY, forms],
+                "parameters": [_KEY, package_format],
                 "responses": _responses({**package, "206": {"description": "A part of it"}}, 400, 401, 404, 416),
             }
         },
-        f"{one}/confirm": {
-            "post": _operation("Confirm an order", _responses(_job_response(), *change), requestBody=code)
+        f"{job_path}/confirm": {
+            "post": _operation("Confirm an order", _responses(_job_response(), *change_statuses), requestBody=code)
         },
-        f"{one}/cancel": {"post": _operation("Cancel a job", _responses(_job_response(), 401, 404, 409))},
-        f"{one}/retry": {"post": _operation("Try again what has ended", _responses(_job_response(), 401, 404, 409))},
-        f"{one}/pause": {"post": _operation("Hold a job", _responses(_job_response(), 401, 404, 409), security=_ADMIN)},
-        f"{one}/resume": {
+        f"{job_path}/cancel": {"post": _operation("Cancel a job", _responses(_job_response(), 401, 404, 409))},
+        f"{job_path}/retry": {
+            "post": _operation("Try again what has ended", _responses(_job_response(), 401, 404, 409))
+        },
+        f"{job_path}/pause": {
+            "post": _operation("Hold a job", _responses(_job_response(), 401, 404, 409), security=_ADMIN)
+        },
+        f"{job_path}/resume": {
             "post": _operation("Have a paused job go on", _responses(_job_response(), 401, 404, 409), security=_ADMIN)
         },
-        f"{one}/move": {
+        f"{job_path}/move": {
             "post": _operation(
-                "Another place in the queue", _responses(_job_response(), *change), requestBody=place, security=_ADMIN
+                "Another place in the queue",
+                _responses(_job_response(), *change_statuses),
+                requestBody=place,
+                security=_ADMIN,
             )
         },
-        f"{one}/assign": {
+        f"{job_path}/assign": {
             "post": _operation(
-                "Have one worker do it", _responses(_job_response(), *change), requestBody=worker, security=_ADMIN
+                "Have one worker do it",
+                _responses(_job_response(), *change_statuses),
+                requestBody=worker,
+                security=_ADMIN,
             )
         },
         "/api/workers": {
@@ -298,7 +308,7 @@ def paths() -> _Object:
         "/api/history": {
             "get": {
                 "summary": "All jobs there ever were",
-                "parameters": [histories],
+                "parameters": [history_format],
                 "responses": _responses(_content_of(*HISTORIES.values()), 400, 401),
                 "security": _ADMIN,
             }

@@ -11,6 +11,7 @@ from unlost.aggregate.archive_status import ArchiveStatus
 from unlost.aggregate.models import AggregateResult
 
 METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Media type of the Prometheus text exposition format."""
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 _BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
 # The time series `…_created` of each counter would double the size of the response.
@@ -38,11 +39,11 @@ class Metrics:
             tuple[str, int], tuple[prometheus_client.Counter, prometheus_client.Histogram]
         ] = {}
 
-    def _counter(self, name: str, meaning: str, *labels: str) -> prometheus_client.Counter:
-        return prometheus_client.Counter(name, meaning, labels, registry=self._registry)
+    def _counter(self, name: str, help_text: str, *labels: str) -> prometheus_client.Counter:
+        return prometheus_client.Counter(name, help_text, labels, registry=self._registry)
 
-    def _histogram(self, name: str, meaning: str, *labels: str) -> prometheus_client.Histogram:
-        return prometheus_client.Histogram(name, meaning, labels, registry=self._registry, buckets=_BOUNDS)
+    def _histogram(self, name: str, help_text: str, *labels: str) -> prometheus_client.Histogram:
+        return prometheus_client.Histogram(name, help_text, labels, registry=self._registry, buckets=_BOUNDS)
 
     def count_request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count a response."""
@@ -80,22 +81,22 @@ class _CurrentValues(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of archives, then the others."""
-        for name, meaning, read in _ARCHIVE_METRICS:
-            metric = _metric(name, meaning, ("archive",))
+        for name, help_text, read in _ARCHIVE_METRICS:
+            metric = _metric(name, help_text, ("archive",))
             for status in self._statuses:
                 value = read(status)
                 if value is not None:
                     metric.add_metric((status.archive.id,), value)
             yield metric
-        for name, (meaning, value) in self._gauges.items():
-            metric = _metric(name, meaning, ())
+        for name, (help_text, value) in self._gauges.items():
+            metric = _metric(name, help_text, ())
             metric.add_metric((), value)
             yield metric
 
 
-def _metric(name: str, meaning: str, labels: tuple[str, ...]) -> CounterMetricFamily | GaugeMetricFamily:
+def _metric(name: str, help_text: str, labels: tuple[str, ...]) -> CounterMetricFamily | GaugeMetricFamily:
     family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-    return family(name, meaning, labels=labels)
+    return family(name, help_text, labels=labels)
 
 
 _ARCHIVE_METRICS: tuple[tuple[str, str, Callable[[ArchiveStatus], float | None]], ...] = (

@@ -14,7 +14,7 @@ from unlost.web.metrics import Metrics
 from unlost.web.responses import PRIVATE_HEADERS, Receive, Send, send_response, text_response, wait_for_disconnect
 
 _QUEUE = 256  # events queued for one reader: a few seconds of a busy service
-_MAX_READERS = 100
+_MAX_READERS = 100  # of the stream, in all
 _MAX_READERS_PER_CLIENT = 25  # limit per client network, so that one client cannot use up all connections
 _HEARTBEAT_SECONDS = 15.0  # many proxies close a connection after 30 s without data
 _EVENT_STREAM_HEADERS = (
@@ -28,24 +28,24 @@ class _EventReader:
     """A client of the event stream, with its queued events and the number of lost ones."""
 
     def __init__(self) -> None:
-        self.waiting: deque[bytes] = deque()
+        self.queue: deque[bytes] = deque()
         self.lost = 0
-        self.has_news = asyncio.Event()
+        self.wakeup = asyncio.Event()
 
     def add(self, event: bytes) -> bool:
         """Queue an event. Returns False if the queue is full."""
-        self.has_news.set()
-        if len(self.waiting) >= _QUEUE:
+        self.wakeup.set()
+        if len(self.queue) >= _QUEUE:
             self.lost += 1
             return False
-        self.waiting.append(event)
+        self.queue.append(event)
         return True
 
     def drain(self) -> bytes:
         """Return and remove all queued events, followed by the number of lost ones."""
-        self.has_news.clear()
-        data = b"".join(self.waiting)
-        self.waiting.clear()
+        self.wakeup.clear()
+        data = b"".join(self.queue)
+        self.queue.clear()
         if self.lost:
             data += _format_event("lost", {"count": self.lost})
             self.lost = 0
@@ -78,7 +78,7 @@ class EventStream:
         """Disconnect each reader after its queued events were sent."""
         self._closed = True
         for reader in self._readers:
-            reader.has_news.set()
+            reader.wakeup.set()
 
     async def serve(self, method: str, receive: Receive, send: Send, client: str = "") -> int:
         """Serve the event stream until the client disconnects or the stream is closed.
@@ -139,12 +139,12 @@ class EventStream:
         while not disconnect.done():
             # A client that receives nothing is disconnected by `BoundedConnection`.
             await send({"type": "http.response.body", "body": data, "more_body": True})
-            if self._closed and not reader.waiting:
+            if self._closed and not reader.queue:
                 await send({"type": "http.response.body", "body": b""})
                 return
-            wakeup = asyncio.ensure_future(reader.has_news.wait())
-            await asyncio.wait((wakeup, disconnect), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
-            wakeup.cancel()
+            wait = asyncio.ensure_future(reader.wakeup.wait())
+            await asyncio.wait((wait, disconnect), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
+            wait.cancel()
             data = reader.drain() or b":\n\n"
 
 
@@ -154,14 +154,14 @@ def _format_event(name: str, fields: dict[str, object]) -> bytes:
 
 
 class MetricsListener:
-    """Counts and publishes the results of the aggregator. Called once for each result that queried archives."""
+    """Counts and publishes the results of the aggregator; an `UpstreamListener`."""
 
     def __init__(self, metrics: Metrics, events: EventStream) -> None:
         self._metrics = metrics
         self._events = events
 
     def on_upstream_result(self, result: object) -> None:
-        """Ignored: the results of single archives are reported with the complete result."""
+        """Do nothing: `on_result` gets the reports of all archives."""
 
     def on_result(self, result: AggregateResult) -> None:
         """Count the outcome of each archive, and publish it without the URL, since look-ups of users are private."""

@@ -51,8 +51,13 @@ _TEXT: _Object = {"text/plain": {"schema": {"type": "string"}}}
 _TYPES: dict[str, str] = dict(MEDIA_TYPES.items())
 
 
-def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
-    return {"name": "format", "in": place, "required": place == "path", "schema": {"type": "string", "enum": [*names]}}
+def _format_parameter(formats: tuple[str, ...], location: str = "path") -> _Object:
+    return {
+        "name": "format",
+        "in": location,
+        "required": location == "path",
+        "schema": {"type": "string", "enum": [*formats]},
+    }
 
 
 def _responses(success: _Object, *statuses: int) -> _Object:
@@ -87,13 +92,13 @@ def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Obj
         has_map: Whether a MementoMap is published.
         jobs: Paths and components of the jobs API, if it is served.
     """
-    lists = [_TYPES[form] for form in TIMEMAP_FORMATS]
+    timemap_types = [_TYPES[form] for form in TIMEMAP_FORMATS]
     memento_types = [_TYPES[form] for form in MEMENTO_FORMATS if form in _TYPES]
     error_statuses = (400, 404, 414, 503, 504)
     memento_responses = _responses(_ok(*memento_types, "*/*"), 302, *error_statuses, 451, 502)
-    find = [
+    find_parameters = [
         {**_PAGE, "in": "query"},
-        _choice(TIMEMAP_FORMATS, "query"),
+        _format_parameter(TIMEMAP_FORMATS, "query"),
         {**_DATE, "in": "query", "required": False},
         *_OPTIONS,
     ]
@@ -102,7 +107,9 @@ def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Obj
         health = {**health, "503": {"description": "No database", "content": {"application/json": {}}}}
     paths: _Object = {
         "/timemap/{format}/{uri}": _get(
-            "All copies of a page", [_choice(TIMEMAP_FORMATS), _PAGE, _PREFER], _responses(_ok(*lists), *error_statuses)
+            "All copies of a page",
+            [_format_parameter(TIMEMAP_FORMATS), _PAGE, _PREFER],
+            _responses(_ok(*timemap_types), *error_statuses),
         ),
         "/timegate/{uri}": _get(
             "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _responses({}, 302, *error_statuses)
@@ -114,18 +121,22 @@ def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Obj
         ),
         "/memento/{format}/{date}/{uri}": _get(
             "What there is to say of the closest copy; `proxy`: the copy itself",
-            [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
+            [_format_parameter(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
             memento_responses,
         ),
         "/api/{format}/{date}/{uri}": _get(
             "The same by another name, as MemGator has it",
-            [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
+            [_format_parameter(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
             memento_responses,
         ),
-        "/api/find": _get("All copies, with every option a parameter", find, _responses(_ok(*lists), *error_statuses)),
+        "/api/find": _get(
+            "All copies, with every option a parameter",
+            find_parameters,
+            _responses(_ok(*timemap_types), *error_statuses),
+        ),
         "/summary/{format}/{uri}": _get(
             "How many copies, by archive and year",
-            [_choice(SUMMARY_FORMATS), _PAGE, _PREFER],
+            [_format_parameter(SUMMARY_FORMATS), _PAGE, _PREFER],
             _responses(_ok(*(_TYPES[form] for form in SUMMARY_FORMATS)), *error_statuses),
         ),
         "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),

@@ -35,6 +35,7 @@ _ERRORS: dict[type[UnlostError], tuple[str, int]] = {
     UsageError: ("form", 400),
     InputError: ("form", 400),
 }
+# The page of each HTTP status; others get the page `fault`.
 _PROBLEMS = {403: "form", 400: "form", 408: "form", 413: "large", 415: "form", 404: "nowhere", 405: "method"}
 
 

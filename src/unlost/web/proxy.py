@@ -1,4 +1,4 @@
-"""Replay of captures, fetched by the client of their archive: sandboxed, and without headers of the archive."""
+"""Replay of captures, fetched by the client of their archive: sandboxed, and without the archive's own headers."""
 
 import asyncio
 import math
@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, nullcontext
 from os import SEEK_END
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.aggregate.models import AggregateResult
 from unlost.aggregate.request import MementoRequest, RequestHeaders
 from unlost.aggregate.serializers import memento_link_header
@@ -20,6 +19,7 @@ from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, 
 from unlost.http.models import HttpClient
 from unlost.memento.timemap import MementoTuple
 from unlost.registry.models import Archive
+from unlost.uri import key
 from unlost.web.responses import (
     COMMON_HEADERS,
     NO_STORE,
@@ -34,7 +34,7 @@ from unlost.web.timemap_views import TimeMapViews
 
 _MAX_CONCURRENT = 32  # captures that are fetched or sent at a time; each may need a quarter of a gigabyte of disk space
 _FETCH_SECONDS = 60.0  # to fetch one capture, including the wait for a rate-limit permit
-_PIECE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 # No scripts, origin or forms, and nothing from the live web: a page can only load resources from this service.
 _REPLAY_POLICY = (
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
@@ -63,7 +63,7 @@ class ReplaySource:
             ArchiveError: The archive failed, or is not registered.
         """
         archive_client = self._archive_client(memento.archive)
-        capture = Capture(uri, addresses.key(uri), memento.datetime, archive=memento.archive, urim=memento.uri)
+        capture = Capture(uri, key(uri), memento.datetime, archive=memento.archive, urim=memento.uri)
         has_slot = False
         try:
             try:
@@ -149,7 +149,7 @@ class ReplayProxy:
 
 
 def _replay_status(fetched: FetchedCapture) -> int:
-    """Return the status to replay: 302 for redirects, captured 200, 4xx and 5xx unchanged, else 200."""
+    """Return the status to replay: 302 for redirects; 200, 4xx and 5xx as captured; else 200."""
     status = fetched.capture.status
     if fetched.capture.redirect is not None:
         return 302
@@ -177,8 +177,8 @@ async def _stream(fetched: FetchedCapture, status: int, headers: list[Header], m
     fetched.body.seek(0)
     headers = [*COMMON_HEADERS, *headers, (b"content-length", b"%d" % size)]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    while method != "HEAD" and (chunk := fetched.body.read(_PIECE)):
-        # Sending waits until the client has received enough.
+    while method != "HEAD" and (chunk := fetched.body.read(_CHUNK_BYTES)):
+        # `send` waits while the client's buffer is full.
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
     return status

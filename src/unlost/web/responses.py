@@ -1,4 +1,4 @@
-"""Responses, the headers that all of them have, and responses to errors."""
+"""Responses, their common headers, and responses to errors."""
 
 import asyncio
 import logging
@@ -25,11 +25,11 @@ COMMON_HEADERS: tuple[Header, ...] = (
     (b"server", f"unlost/{VERSION}".encode()),
     (b"x-content-type-options", b"nosniff"),
 )
-"""Headers of all public responses."""
+"""Headers of all public responses. The CORS headers are MemGator's, with two names added to the exposed headers."""
 PRIVATE_HEADERS = tuple(each for each in COMMON_HEADERS if not each[0].startswith(b"access-control-"))
 """Headers of responses for one user only; without CORS headers, so that scripts of other sites cannot read them."""
 HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
-"""Header of all responses if the service is reached by TLS."""
+"""Header of all responses if the service is reached by TLS (RFC 6797); a year in seconds."""
 NO_STORE: Header = (b"cache-control", b"no-store")
 """Header of responses that must not be cached."""
 PREFLIGHT_HEADERS: tuple[Header, ...] = (
@@ -38,7 +38,7 @@ PREFLIGHT_HEADERS: tuple[Header, ...] = (
     (b"access-control-allow-headers", b"Accept-Datetime, Cache-Control, If-None-Match, Prefer"),
     (b"access-control-max-age", b"86400"),
 )
-_PLAIN = re.compile(r"[ -~]*")
+_PRINTABLE_ASCII = re.compile(r"[ -~]*")
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def encode_header_value(text: str) -> bytes:
     >>> encode_header_value("http://a/\r\nSet-Cookie: é")
     b'http://a/%0D%0ASet-Cookie: %C3%A9'
     """
-    if not _PLAIN.fullmatch(text):
+    if not _PRINTABLE_ASCII.fullmatch(text):
         text = quote(text.encode("utf-8", "surrogateescape"), _PRINTABLE)
     return text.encode("ascii")
 
@@ -105,7 +105,7 @@ async def send_response(
         headers.append((b"content-length", b"%d" % len(response.body)))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     for piece in response.pieces or () if method != "HEAD" else ():
-        # Sending waits until the client has received enough.
+        # `send` waits while the client's buffer is full; `sleep` lets other requests run between two pieces.
         await send({"type": "http.response.body", "body": piece, "more_body": True})
         await asyncio.sleep(0)
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else response.body})

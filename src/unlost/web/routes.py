@@ -1,7 +1,4 @@
-"""The endpoints without a URL in their path.
-
-Search page, `/about`, `/api/find`, health, metrics, static files, published MementoMap.
-"""
+"""Endpoints without a URL in their path: search page, `/about`, `/api/find`, health, metrics, static files, map."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -42,7 +39,8 @@ from unlost.webui.templating import remember_language, strings_for_request
 
 MAP_PATH = "/mementomap"
 MAP_RELATION = "mementomap"
-_COMPRESSED_TYPES = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}  # by the first bytes
+# By the first two bytes: gzip (RFC 1952, section 2.3.1) and Zstandard (RFC 8878, section 3.1.1).
+_COMPRESSED_TYPES = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}
 _MAX_AGE_SECONDS = 3_600  # cache lifetime of the map; maps are rebuilt at most once a day
 _PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
 _SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
@@ -127,9 +125,9 @@ class SecondaryRoutes:
             except (InputError, UsageError, NotKeptError, BusyError) as error:
                 error_page = error_response(error)
                 problem, status = error_page.body.decode().strip(), error_page.status
-        choice = search_page.CaptureFilter(options["archive"], options["year"])
+        capture_filter = search_page.CaptureFilter(options["archive"], options["year"])
         text = await self._page.render_home(
-            options, result, problem, choice, strings_for_request(request), request.url.query
+            options, result, problem, capture_filter, strings_for_request(request), request.url.query
         )
         return _with_language(request, _html_response(text, status))
 
@@ -245,13 +243,13 @@ async def _bad_request(_: Request, error: Exception) -> Response:
 
 
 def _html_response(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    more = {
+    all_headers = {
         "content-security-policy": templating.CONTENT_SECURITY_POLICY,
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
         **(headers or {}),
     }
-    return HTMLResponse(text, status, more)
+    return HTMLResponse(text, status, all_headers)
 
 
 def _to_starlette(web_response: WebResponse) -> Response:

@@ -33,10 +33,10 @@ _MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxie
 _HEAD_SECONDS = 20.0  # from the connection, or from the first byte of a request, to the end of its headers
 _STALLED_SECONDS = 60.0  # after which a client that receives nothing is disconnected; its response occupies memory
 _TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
-_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
-_FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
-_BACKLOG = 2_048
+_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
+_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")  # control characters (RFC 9110, section 5.5)
+_SPECIAL_CASES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
+_BACKLOG = 2_048  # connections that wait to be accepted
 _MAX_CONNECTIONS = 10_000  # more are answered with 503; memory per connection is limited, so the total is, too
 _MAX_OPEN_FILES = 1 << 15  # open files: connections of clients and to archives, and fetched captures on disk
 GRACE_SECONDS = 5.0
@@ -138,7 +138,10 @@ class ReloadableApplication:
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """A connection with limits on the size and duration of request headers, and on the time a response may stall."""
+    """A connection with limits on the size and duration of request headers, and on the time a response may stall.
+
+    With httptools, uvicorn limits neither the size of request headers nor the time until they are complete.
+    """
 
     _stall_timer: asyncio.TimerHandle | None = None
     _unsent = 0
@@ -321,7 +324,7 @@ def _usual_case(name: bytes) -> bytes:
     """
     if not _FIELD_NAME.fullmatch(name):
         raise RuntimeError("Invalid HTTP header name.")
-    return _FIELD_NAMES.get(name.lower()) or name.title()
+    return _SPECIAL_CASES.get(name.lower()) or name.title()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,7 +1,4 @@
-"""TimeMaps, TimeGates and memento descriptions as responses (RFC 7089, MemGator).
-
-Rendered bodies are cached.
-"""
+"""TimeMaps, TimeGates and memento descriptions as responses (RFC 7089, MemGator), with a cache of rendered bodies."""
 
 import asyncio
 import math
@@ -38,7 +35,7 @@ TIMEGATE_VARY: Header = (b"vary", b"accept-datetime, prefer")
 """`Vary` header of TimeGate responses."""
 # Sent for requests without a preference, too; otherwise a cache would reuse their responses for those with one.
 _VARY_PREFER: Header = (b"vary", b"prefer")
-_MAX_FAILED = 100  # archives listed in a header
+_MAX_FAILED = 100  # archives named in a header
 RETRY_SECONDS = 10
 """`Retry-After` of a 503 response if neither a rate limit nor a circuit breaker determines it."""
 _OUTCOME_TEXTS = {"not-now": "rate limited or busy", "dormant": "skipped, its circuit breaker is open"}
@@ -113,8 +110,8 @@ def _etag(body: bytes, key: tuple[str, str, str, RoutingOptions], result: Aggreg
 def _weight(key: tuple[str, str, str, RoutingOptions], rendered: CachedBody) -> int:
     """Return the approximate size in bytes. Link headers and routing options may be longer than the body."""
     uri, _, base, options = key
-    texts = len(rendered.body) + len(uri) + len(base) + sum(len(value) for _, value in rendered.headers)
-    return texts + sum(len(each) + 100 for each in options.archives or ()) + 1_000  # overhead of the objects
+    text_bytes = len(rendered.body) + len(uri) + len(base) + sum(len(value) for _, value in rendered.headers)
+    return text_bytes + sum(len(each) + 100 for each in options.archives or ()) + 1_000  # overhead of the objects
 
 
 class TimeMapViews:
@@ -145,7 +142,8 @@ class TimeMapViews:
     def not_found_response(self, result: AggregateResult, vary: Header = _VARY_PREFER) -> WebResponse:
         """Return the response if no memento was found: 404 if all routed archives responded, else 503.
 
-        A 503 has no `X-Memento-Count`, since the number is unknown.
+        Some clients save a page to an archive when an aggregator responds 404, so a wrong 404 would write to archives.
+        A 503 has no `X-Memento-Count`, since clients read a 0 as "none".
         """
         failed = result.failures
         if not failed:

@@ -30,8 +30,8 @@ _ADMIN_PATH = "/admin"
 _LOGIN_PATH = "/admin/login"
 _PAGE_SIZE = 50
 _MAX_PLACE = 1 << 40
-_MAX_NUMBER = 1 << 60
-_MAX_MAILS = 200
+_MAX_NUMBER = 1 << 60  # of jobs; fits into the 64-bit integers of the database
+_MAX_MAILS = 200  # listed on the mail page
 _LIMIT_NAMES = tuple(each.name for each in fields(OrderLimits))
 
 
@@ -62,14 +62,14 @@ class AdminSessions:
     def require_login(self, handler: AdminHandler) -> Callable[[Request], Awaitable[Response]]:
         """Wrap a handler so that it requires a login. Other requests are redirected to the login page."""
 
-        async def guarded(request: Request) -> Response:
+        async def check_session(request: Request) -> Response:
             secret = request.cookies.get(SESSION_COOKIE, "")
             name = await self._service.run_query(self._admins.find_session, secret)
             if name is None:
                 return RedirectResponse(_LOGIN_PATH, 303, PAGE_HEADERS)
             return await handler(request, AdminSession(name, secret))
 
-        return guarded
+        return check_session
 
     async def _log_in(self, request: Request) -> Response:
         if request.method != "POST":
@@ -244,9 +244,9 @@ def _redirect_back(values: FormValues) -> Response:
     return RedirectResponse(target if is_local and "//" not in target else "/admin", 303, PAGE_HEADERS)
 
 
-def _parse_number(text: str, least: int, most: int, otherwise: int) -> int:
+def _parse_number(text: str, minimum: int, maximum: int, default: int) -> int:
     is_number = text.isascii() and text.isdigit() and len(text) < 20
-    return int(text) if is_number and least <= int(text) <= most else otherwise
+    return int(text) if is_number and minimum <= int(text) <= maximum else default
 
 
 class AdminServicePages:
@@ -317,11 +317,11 @@ class AdminServicePages:
             return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice="")
         values = await self._forms.read(request, session.secret)
         t = strings_for_request(request)
-        given = {name: values.text(name) for name in _LIMIT_NAMES if name in values}
-        if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in given.values()):
+        new_values = {name: values.text(name) for name in _LIMIT_NAMES if name in values}
+        if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in new_values.values()):
             notice = t("admin.limits_wrong")
             return self._page(request, session, "limits", 400, limits=limits, names=_LIMIT_NAMES, notice=notice)
-        limits = replace(limits, **{name: int(text) for name, text in given.items()})
+        limits = replace(limits, **{name: int(text) for name, text in new_values.items()})
         await self._service.run_query(rules.set_limits, limits)
         return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice=t("admin.saved"))
 
@@ -358,7 +358,7 @@ class AdminServicePages:
     async def _takedown(self, request: Request, session: AdminSession) -> Response:
         """Block a domain, then remove all jobs below it."""
         values = await self._forms.read(request, session.secret)
-        # Block first, so that no order arrives in between.
+        # Block first, so that no further order is accepted meanwhile.
         domain = await self._service.run_query(
             self._service.store.rules.block, values.text("domain"), values.text("reason")
         )

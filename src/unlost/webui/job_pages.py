@@ -1,6 +1,7 @@
-"""The pages that private links open: confirm, follow, download and delete a job; unsubscribe.
+"""The pages that private links open: confirm, follow, preview, download and delete a job; unsubscribe.
 
-The HTML of the job page is in `templates/order`. Estimates of start and remaining time are here, too.
+The templates are in `templates/order`. The job page needs no scripts: its script only requests the page again when a
+server-sent event arrives, and replaces the part that changed, so all texts are rendered in one place.
 """
 
 import math
@@ -38,9 +39,23 @@ from unlost.report.recovery.writer import ReportPageOptions, render_report
 from unlost.webui.render import PAGE_HEADERS, CsrfForms, PageRenderer, read_body
 from unlost.webui.templating import strings_for_request
 
-_PIECE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _MAX_INDEXES = 4  # packages whose directories are cached
 _INDEX = "index.html"
+_MIN_SAMPLES = 5  # finished jobs; with fewer, no estimate is made
+_MIN_SHARE = 0.05  # of a job; earlier, resources are discovered faster than they are recovered
+_MIN_SECONDS = 10.0  # elapsed time before which no remaining time is estimated
+_MAX_CACHED = 200  # recoveries
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Policy of the report, which has inline styles and no script."""
+_MAX_REPORTS = 50  # concurrent reports: each is a file until it is sent, of 170 MB for a million resources
+_REPORT_RETRY_SECONDS = 10.0
+_WORKER_TIMEOUT_SECONDS = 120.0  # since the last heartbeat of a worker, which sends three a minute
+_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # keys of translations
+_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
 
 
 class ZipPackageReader:
@@ -78,12 +93,16 @@ class ZipPackageReader:
 def read_entry(file: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield the content of an entry in chunks."""
     with zipfile.ZipFile(file) as package, package.open(entry) as body:
-        while chunk := body.read(_PIECE):
+        while chunk := body.read(_CHUNK_BYTES):
             yield chunk
 
 
 class PreviewPages:
-    """The pages below `/preview`."""
+    """The recovered pages below `/preview`, from the zip package.
+
+    No script runs in them: a page knows its own URL, which contains the preview key, and a script could send it
+    elsewhere. Therefore the key grants access to the preview only.
+    """
 
     def __init__(self, service: JobService, renderer: PageRenderer, urls: ServiceUrls | None) -> None:
         self._service = service
@@ -125,22 +144,6 @@ class PreviewPages:
         return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})
 
 
-_MIN_SAMPLES = 5  # finished jobs; with fewer, no estimate is made
-_MIN_SHARE = 0.05  # of a job; earlier, resources are discovered faster than they are recovered
-_MIN_SECONDS = 10.0
-_MAX_CACHED = 200  # recoveries
-_REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Policy of the report, which has inline styles and no script."""
-_MAX_REPORTS = 50  # concurrent reports: each is a file until it is sent, of 170 MB for a million resources
-_REPORT_RETRY_SECONDS = 10.0
-_WORKER_TIMEOUT_SECONDS = 120.0  # since the last heartbeat of a worker, which sends three a minute
-_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # keys of translations
-_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
-
-
 def estimate_start(place: int, running: int, workers: int, durations: Sequence[float]) -> tuple[float, float] | None:
     """Estimate the earliest and latest start of a queued job in seconds from now.
 
@@ -166,13 +169,14 @@ def estimate_start(place: int, running: int, workers: int, durations: Sequence[f
     if workers < 1 or len(durations) < _MIN_SAMPLES:
         return None
     concurrency = max(workers, running)
-    ends = max(0, place + running - concurrency)  # that must occur first
+    ends = max(0, place + running - concurrency)  # jobs that must end before this one starts
     ordered = sorted(durations)
     quick, slow = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
     slow = max(slow, sum(ordered) / len(ordered))
     if not ends:
         return 0.0, 0.0
-    remaining = sum(each * each for each in ordered) / (2 * sum(ordered) or 1)  # mean remaining time of a running job
+    # Mean remaining time of a running job: E[d²] / 2 E[d], the mean residual life of renewal theory.
+    remaining = sum(each * each for each in ordered) / (2 * sum(ordered) or 1)
     return (ends - 1) / concurrency * quick, float((math.ceil(ends / concurrency) - 1) * slow + max(slow, remaining))
 
 
@@ -294,8 +298,8 @@ class JobPages:
                 await service.run_query(service.store.now),
             )
             # Workers that were killed remain registered.
-            living = sum(now - each.seen <= _WORKER_TIMEOUT_SECONDS for each in workers)
-            begin = estimate_start(place, counts[JobState.PROCESSING], living, durations)
+            live_workers = sum(now - each.seen <= _WORKER_TIMEOUT_SECONDS for each in workers)
+            begin = estimate_start(place, counts[JobState.PROCESSING], live_workers, durations)
         if job.is_offered:
             found = summarize_figures(job.figures)
         elif job.state is JobState.PROCESSING:
@@ -341,12 +345,12 @@ class JobPages:
     async def _retry(self, request: Request) -> Response:
         return await self._change(request, "retry")
 
-    async def _change(self, request: Request, what: str) -> Response:
+    async def _change(self, request: Request, action: str) -> Response:
         job = await self._service.find_owned(request.path_params["key"])
         if job is None:
             return self._renderer.render_problem(request, "job", 404)
         await self._forms.read(request)
-        if what == "retry":
+        if action == "retry":
             await self._service.run_query(self._service.store.retry, job.number)
         else:
             await self._service.run_query(self._service.store.change, job.number, states.cancel)
@@ -365,18 +369,18 @@ class JobPages:
         return self._renderer.render(request, "order/deleted.html")
 
     async def _report(self, request: Request) -> Response:
-        job = await self._complete(request)
+        job = await self._find_offered(request)
         if job is None:
             return self._renderer.render_problem(request, "job", 404)
         folder = self._service.offered_folder(job)
         language = strings_for_request(request).language
 
-        back = f"{self._renderer.base}/jobs/{request.path_params['key']}"
+        back_url = f"{self._renderer.base}/jobs/{request.path_params['key']}"
         options = ReportPageOptions(
-            language=language, names=self._renderer.archive_names, back_url=back, lists_all=True
+            language=language, names=self._renderer.archive_names, back_url=back_url, lists_all=True
         )
 
-        def write(file: IO[bytes]) -> None:
+        def write_page(file: IO[bytes]) -> None:
             with StateReader(folder) as state:
                 file.writelines(piece.encode() for piece in render_report(state, collect_stats(state), options))
             file.seek(0)
@@ -387,11 +391,11 @@ class JobPages:
         file = TemporaryFile()  # noqa: SIM115  closed after the response
         self._reports.add(file)
         try:
-            await self._service.report_pool.run(write, file)
+            await self._service.report_pool.run(write_page, file)
         except BaseException:
             file.close()
             raise
-        chunks = iter(partial(file.read, _PIECE), b"")
+        chunks = iter(partial(file.read, _CHUNK_BYTES), b"")
         headers = {
             **PAGE_HEADERS,
             "content-security-policy": _REPORT_POLICY,
@@ -406,7 +410,7 @@ class JobPages:
         return response
 
     async def _preview(self, request: Request) -> Response:
-        job = await self._complete(request)
+        job = await self._find_offered(request)
         if job is None or not job.packages:
             return self._renderer.render_problem(request, "job", 404)
         policy = PAGE_HEADERS["content-security-policy"] + "; frame-src 'self'"
@@ -416,18 +420,21 @@ class JobPages:
             frame=f"/preview/{self._service.signer.preview_key(job.number)}/",
         )  # fmt: skip
 
-    async def _complete(self, request: Request) -> Job | None:
+    async def _find_offered(self, request: Request) -> Job | None:
         job = await self._service.find_owned(request.path_params["key"])
         return job if job is not None and (job.state is JobState.COMPLETE or job.is_offered) else None
 
 
 def summarize_figures(figures: Mapping[str, object]) -> FoundSummary:
     """Return the summary of recovered files in the figures of a job."""
-    found: Any = figures
-    archives = {name: each.get("recovered", 0) for name, each in found.get("archives", {}).items()}
-    copies = found.get("copies", {})
+    members: Any = figures
+    archives = {name: each.get("recovered", 0) for name, each in members.get("archives", {}).items()}
+    captures = members.get("copies", {})
     return FoundSummary(
-        found.get("kinds", {}), {name: n for name, n in archives.items() if n}, copies.get("first"), copies.get("last")
+        members.get("kinds", {}),
+        {name: count for name, count in archives.items() if count},
+        captures.get("first"),
+        captures.get("last"),
     )
 
 
@@ -436,9 +443,9 @@ def unlisted_archives(figures: Mapping[str, object]) -> dict[str, str]:
 
     An archive that was only queried for single URLs is included if no query succeeded.
     """
-    found: Any = figures
+    members: Any = figures
     unlisted: dict[str, str] = {}
-    for name, each in found.get("archives", {}).items():
+    for name, each in members.get("archives", {}).items():
         outcomes = [outcome for outcome in each.get("lists", {}) if outcome != "done"]
         if outcomes:
             unlisted[name] = outcomes[0]

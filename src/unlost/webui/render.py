@@ -1,4 +1,4 @@
-"""Rendering of pages: bounded request bodies, forms with CSRF tokens, security headers."""
+"""Renders pages with security headers, and reads forms: bounded bodies and CSRF tokens."""
 
 import asyncio
 import hmac
@@ -73,7 +73,15 @@ class FormValues(dict[str, str]):
 
 
 class CsrfForms:
-    """Creates and verifies CSRF tokens. With `is_secure`, cookies are restricted to TLS."""
+    """Creates and verifies CSRF tokens.
+
+    A token is derived from the visitor cookie and the secret of the service, so none is stored. Tokens of
+    administrators are bound to their session, too: the token of a public page is not valid for them.
+
+    Args:
+        signer: Derives the tokens.
+        is_secure: Whether to restrict cookies to TLS.
+    """
 
     def __init__(self, signer: LinkSigner, *, is_secure: bool) -> None:
         self._signer = signer
@@ -128,7 +136,7 @@ class PageRenderer:
 
     Args:
         forms: Creates CSRF tokens.
-        archive_names: Names of archives by id.
+        archive_names: Names of archives by ID.
         base: Path prefix of the service's URLs.
     """
 

@@ -20,7 +20,7 @@ from unlost.webui.templating import layout_context, load_template
 
 _MAX_SHOWN = 500  # captures per page
 _MAX_TIMELINE_YEARS = 120  # columns of a timeline
-_SHADES = 5
+_SHADES = 5  # of timeline cells, by the logarithm of the number of captures
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,15 @@ class CaptureFilter:
 
 
 class SearchPage:
-    """Renders the pages with automatic escaping."""
+    """Renders the pages with automatic escaping.
+
+    Args:
+        archive_names: Names of archives by ID.
+        base: Path prefix of the service's URLs.
+        takes_orders: Whether recoveries can be ordered.
+    """
 
     def __init__(self, archive_names: Mapping[str, str], base: str = "", *, takes_orders: bool = False) -> None:
-        """Create the renderer.
-
-        Args:
-            archive_names: Names of archives by id.
-            base: Path prefix of the service's URLs.
-            takes_orders: Whether recoveries can be ordered.
-        """
         self._names = archive_names
         self._base = base
         self._templates = jinja2.Environment(
@@ -60,33 +59,42 @@ class SearchPage:
     async def render_home(
         self,
         options: Mapping[str, str],
-        found: AggregateResult | None = None,
+        result: AggregateResult | None = None,
         problem: str = "",
-        choice: CaptureFilter = CaptureFilter(),  # noqa: B008
+        capture_filter: CaptureFilter = CaptureFilter(),  # noqa: B008
         strings: Translations | None = None,
         query: str = "",
     ) -> str:
         """Render the search page, with a result or an error message if given."""
         # In a thread, since rendering a page with many captures takes long.
-        return await asyncio.to_thread(self._render_home, options, found, problem, choice, strings, query)
+        return await asyncio.to_thread(self._render_home, options, result, problem, capture_filter, strings, query)
 
     def _render_home(
         self,
         options: Mapping[str, str],
-        found: AggregateResult | None,
+        result: AggregateResult | None,
         problem: str,
-        choice: CaptureFilter,
+        capture_filter: CaptureFilter,
         strings: Translations | None,
         query: str,
     ) -> str:
-        context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
+        context: dict[str, object] = {"options": options, "found": result, "problem": problem, "choice": capture_filter}
         context |= layout_context("/", strings, query)
-        if found is not None:
-            counts = found.mementos.by_archive_and_year()
+        if result is not None:
+            counts = result.mementos.by_archive_and_year()
             context |= self._timeline(counts, options)
-            chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.matches(name, year))
-            context["own"] = lambda memento: ServiceUrls(self._base).memento(memento.datetime, found.uri, "proxy")
-            context |= {"listed": _filter_captures(found, choice), "chosen": chosen, "failures": found.failures}
+            selected = sum(
+                count
+                for name, row in counts.items()
+                for year, count in row.items()
+                if capture_filter.matches(name, year)
+            )
+            context["own"] = lambda memento: ServiceUrls(self._base).memento(memento.datetime, result.uri, "proxy")
+            context |= {
+                "listed": _filter_captures(result, capture_filter),
+                "chosen": selected,
+                "failures": result.failures,
+            }
         return self._templates.get_template("home.html").render(context)
 
     def _timeline(self, counts: Mapping[str, Mapping[str, int]], options: Mapping[str, str]) -> dict[str, object]:
@@ -100,12 +108,12 @@ class SearchPage:
             return count, shade, self.link(options, archive=archive, year=year)
 
         rows = [(archive, sum(counts[archive].values()), [cell(archive, year) for year in years]) for archive in counts]
-        return {"years": years, "rows": rows, "link": lambda **more: self.link(options, **more)}
+        return {"years": years, "rows": rows, "link": lambda **filters: self.link(options, **filters)}
 
-    def link(self, options: Mapping[str, str], **more: str) -> str:
-        """Return the URL of this page with other options."""
+    def link(self, options: Mapping[str, str], **filters: str) -> str:
+        """Return the URL of this page with another capture filter."""
         retained = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
-        return f"{self._base}/?{urlencode({**retained, **more})}#copies"
+        return f"{self._base}/?{urlencode({**retained, **filters})}#copies"
 
     def render_about(
         self, description: Mapping[str, object], strings: Translations | None = None, query: str = ""
@@ -129,15 +137,16 @@ def _timeline_years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     return sorted(year for year, _ in totals.most_common(_MAX_TIMELINE_YEARS))
 
 
-def _filter_captures(result: AggregateResult, choice: CaptureFilter) -> list[MementoTuple]:
+def _filter_captures(result: AggregateResult, capture_filter: CaptureFilter) -> list[MementoTuple]:
     """Return the first selected captures, at most `_MAX_SHOWN`."""
     captures = result.mementos
-    if choice.year:
+    year, archive = capture_filter.year, capture_filter.archive
+    if year:
         try:
-            captures = captures.between(f"{choice.year}0101000000", f"{choice.year}1231235959")
+            captures = captures.between(f"{year}0101000000", f"{year}1231235959")
         except DateError:
             return []  # not a year
-    return list(islice((each for each in captures if choice.archive in ("", each.archive)), _MAX_SHOWN))
+    return list(islice((each for each in captures if archive in ("", each.archive)), _MAX_SHOWN))
 
 
 def _linkable_url(url: str) -> str:

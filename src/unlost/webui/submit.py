@@ -27,6 +27,7 @@ _CHOICES = {
     "windows": ("yes", "no"),
     "format": PACKAGE_FORMATS,
 }
+# Fields with a fault text of their own; the others share one.
 _EXPLAINED_FIELDS = ("url", "mail", "name", "at", "from", "to", "archives", "format")
 _VALID_VALUES: dict[str, object] = {"url": "http://example.com/", "mail": "a@example.com"}  # replace invalid values
 _EMPTY_FORM = {
@@ -97,7 +98,7 @@ class SubmitPages:
         self._service = service
         self._finder = finder
         self._get_cached: Callable[[str, RoutingOptions], AggregateResult | None] = getattr(
-            finder, "get_cached", lambda _uri, _wish: None
+            finder, "get_cached", lambda _uri, _options: None
         )
         self._limit = limit
         self._renderer = renderer
@@ -118,7 +119,7 @@ class SubmitPages:
         echoed = {name: values.text(name)[:_MAX_ECHOED] for name in FORM_FIELDS}
         echoed |= {name: _EMPTY_FORM[name] for name, known in _CHOICES.items() if echoed[name] not in known}
         if "look" in values:
-            return self._form(request, echoed, archives, look=await self._lookup(request, echoed["url"]))
+            return self._form(request, echoed, archives, holdings=await self._lookup(request, echoed["url"]))
         order_json = form_to_json(values, strings_for_request(request).language)
         faults = await self._find_faults(order_json)
         if faults:
@@ -136,14 +137,14 @@ class SubmitPages:
         archives: Collection[str],
         *,
         faults: Mapping[str, str] | None = None,
-        look: HoldingsSummary | str | None = None,
+        holdings: HoldingsSummary | str | None = None,
         status: int = 200,
     ) -> Response:
         t = strings_for_request(request)
         fault_texts = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
         return self._renderer.render(
             request, "order/submit.html", status, values=values, chosen=archives, faults=fault_texts,
-            archives=sorted(self._service.archives), formats=PACKAGE_FORMATS, holdings=look,
+            archives=sorted(self._service.archives), formats=PACKAGE_FORMATS, holdings=holdings,
         )  # fmt: skip
 
     async def _find_faults(self, order_json: Mapping[str, object]) -> dict[str, str]:

@@ -49,12 +49,12 @@ def layout_context(path: str, strings: Translations | None = None, query: str = 
         strings: Translations; English by default.
         query: Query string of the request, which links to other languages retain.
     """
-    others = [part for part in query.split("&") if part and part.partition("=")[0] != "lang"]
-    known = [
-        (each, load_strings(each)("language.name"), f"{path}?{'&'.join([*others, f'lang={each}'])}")
+    other_parameters = [part for part in query.split("&") if part and part.partition("=")[0] != "lang"]
+    languages = [
+        (each, load_strings(each)("language.name"), f"{path}?{'&'.join([*other_parameters, f'lang={each}'])}")
         for each in LANGUAGES
     ]
-    return {"t": strings or load_strings(LANGUAGES[0]), "here": path, "languages": known}
+    return {"t": strings or load_strings(LANGUAGES[0]), "here": path, "languages": languages}
 
 
 def load_template(name: str) -> str:

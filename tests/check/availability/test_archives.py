@@ -60,7 +60,7 @@ class CheckSetup:
     ) -> tuple[ArchiveQueryResult, CheckStats]:
         """Query the archives, and return the result."""
         registry = Registry(archives)
-        router = ArchiveRouter(registry, known or MemoryHoldings(), LearnedStats(registry), exploring=0)
+        router = ArchiveRouter(registry, known or MemoryHoldings(), LearnedStats(registry), exploration_share=0)
         lists = {each.id: create_client(each, self._courier) for each in archives if each.lister}
         means = ArchiveAccess(
             {each.id: each for each in archives}, lists, UpstreamClient(self._courier, self._clock), router

@@ -32,7 +32,7 @@ async def run_archives(
         client = await stack.enter_async_context(ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org"))
         archives = {each.id: each for each in registry}
         clients = {name: create_client(each, client) for name, each in archives.items() if each.lister}
-        router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
+        router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploration_share=0)
         yield ArchiveAccess(archives, clients, UpstreamClient(client, clock), router), servers
 
 

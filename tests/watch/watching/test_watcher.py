@@ -95,7 +95,7 @@ class WatchedSite:
             self.servers = first, second
             single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
-            router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
+            router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploration_share=0)
             lists = {first.archive().id: create_client(first.archive(), courier)}
             means = ArchiveAccess(
                 {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router
