@@ -1,7 +1,7 @@
 r"""Text of documents other than web pages: PDF, PostScript and Office files. docs/pages.md has the limits.
 
 Modules, in reading order:
-- `kind`: recognises the kind of a document.
+- `kind`: recognizes the kind of a document.
 - `limits`: limits for one document, and the collector of its text.
 - `sandbox`: the reader processes, and the messages to them.
 - `worker`: the program that a reader process runs.

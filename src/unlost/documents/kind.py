@@ -1,4 +1,4 @@
-"""Recognises the kind of a document by its signature, its members and its declared type.
+"""Recognizes the kind of a document by its signature, its members and its declared type.
 
 The directories of OLE and ZIP files are parsed with bounded memory.
 """
@@ -205,7 +205,7 @@ _OTHER_SIGNATURES = (
 def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | None:
     """Return the kind of a document; None if the body is no document.
 
-    The signature decides, then the declared type, then the file extension. OLE and ZIP files are recognised by their
+    The signature decides, then the declared type, then the file extension. OLE and ZIP files are recognized by their
     members. A web page that is declared as a document is none. A damaged document still has its kind.
 
     Args:

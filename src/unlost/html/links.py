@@ -61,7 +61,7 @@ def scan_links(body: bytes, mime: str | None, base: str, charset: str | None = N
 def extract_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
     """Extract the links of a body, each pair of URL and kind once, in order of first appearance.
 
-    URLs are absolute, without a fragment, and normalised as browsers do it. Invalid input never raises. Limits are in
+    URLs are absolute, without a fragment, and normalized as browsers do it. Invalid input never raises. Limits are in
     docs/pages.md. Thread-safe; releases the GIL while it parses a long body.
 
     Args:

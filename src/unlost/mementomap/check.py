@@ -60,7 +60,7 @@ def check_map(
     Args:
         path: The map.
         today: Exclusions that have expired by then are problems; None to accept all.
-        on_read: Called now and then with the number of bytes read.
+        on_read: Called periodically with the number of bytes read.
 
     Raises:
         InputError: The file cannot be read, is not a map judging by its first row, or has a later format version.

@@ -204,7 +204,7 @@ def exclude_map(
         options: How exclusions are learned.
         misses: Logs of upstream responses, access logs or URL lists.
         index: Everything that the archive holds.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: The source is not a sorted map with one key field, or a log or index cannot be read.

@@ -114,7 +114,7 @@ def build_profiles(
         inputs: Inputs of any kind that `unlost.mementomap.readers` detects.
         outputs: Output file of each policy; all are written, or none.
         header: Header; its policy is replaced by that of each profile.
-        problems: Gets the lines that could not be read.
+        problems: Collects the lines that could not be read.
         suffixes: Public Suffix List for the D policies; the bundled one by default.
         as_json: Write JSON-LD documents instead of lines.
         allow_partial: As in `count_inputs`.
@@ -122,7 +122,7 @@ def build_profiles(
         threads: Maximum number of threads.
         memory: Maximum bytes of entries in memory.
         progress: Progress object of the Rust core.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: A file cannot be read or is damaged (unless that is allowed), or the inputs are empty.
@@ -217,7 +217,7 @@ def merge_profiles(
         output: The result; not written if an error occurs.
         name: Name of the result; that of all profiles by default.
         id: ID of the result; that of all profiles by default.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
         progress: Progress object of the Rust core.
 
     Raises:
@@ -346,7 +346,7 @@ def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | Non
 
     Args:
         path: The profile.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: The file is not a profile, or is truncated.
@@ -384,7 +384,7 @@ def build_profiles_by_part(
         inputs: CDX or CDXJ files.
         outputs: Output file of each policy.
         header: Header of the profiles.
-        problems: Gets the lines that could not be read.
+        problems: Collects the lines that could not be read.
         by: Fields of the parts, in order.
         suffixes: As in `build_profiles`.
         allow_partial: As in `build_profiles`.

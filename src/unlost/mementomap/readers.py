@@ -32,7 +32,7 @@ QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
 
 
 ProgressCallback = Callable[[int, int], None]
-"""Called now and then with the numbers of bytes and lines read."""
+"""Called periodically with the numbers of bytes and lines read."""
 T = TypeVar("T")
 _POLL_SECONDS = 0.1
 
@@ -62,7 +62,7 @@ def run_with_progress(
 
     Args:
         work: The function; it reports to the progress object and is cancelled by it.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
         progress: Progress object to use; a new one by default.
     """
     tracker = progress or Progress()

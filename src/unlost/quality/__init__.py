@@ -7,7 +7,7 @@ Modules, in reading order:
 - `page`: the page to classify, reference pages, the parsed page, and the verdict.
 - `classifier`: applies all detectors.
 - `soft404`, `parked`, `hijacked`, `walls`: the detectors.
-- `phrase_matcher`: finds the phrases of `phrases/*.toml` in normalised text.
+- `phrase_matcher`: finds the phrases of `phrases/*.toml` in normalized text.
 
 Builds on html. Must not import archives, check, recover or anything else that does input and output.
 

@@ -146,7 +146,7 @@ _LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"'
 
 @dataclass
 class ParsedPage:
-    """A parsed page. Lines are normalised by `phrase_matcher.normalize_text`, with a space at both ends."""
+    """A parsed page. Lines are normalized by `phrase_matcher.normalize_text`, with a space at both ends."""
 
     response: PageResponse
     context: ClassifierContext
@@ -243,7 +243,7 @@ class ParsedPage:
 
     @cached_property
     def lines(self) -> NormalizedLines:
-        """The first of the own lines, normalised, in the same order."""
+        """The first of the own lines, normalized, in the same order."""
         return _normalize_aligned(self.own_lines)
 
     @cached_property
@@ -328,7 +328,7 @@ def _normalize_lines(lines: Iterable[str], limit: int = 4000) -> NormalizedLines
 
 
 def _normalize_aligned(lines: list[str]) -> NormalizedLines:
-    """Normalise the first lines, one for one."""
+    """Normalize the first lines, one for one."""
     count, remaining = 0, _MAX_SEARCHED_CHARACTERS
     for line in lines:
         remaining -= len(line)

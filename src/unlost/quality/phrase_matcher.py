@@ -1,4 +1,4 @@
-"""Finds phrases of many languages in normalised text."""
+"""Finds phrases of many languages in normalized text."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\ua
 
 
 def normalize_text(text: str) -> str:
-    """Normalise a text: casefolded, without accents, words separated by one space. Line breaks stay.
+    """Normalize a text: casefolded, without accents, words separated by one space. Line breaks stay.
 
     >>> normalize_text("Página  no encontrada!")
     'pagina no encontrada '
@@ -42,7 +42,7 @@ def text_weight(text: str) -> int:
 
 
 class NormalizedLines(list[str]):
-    """Normalised lines with a space at both ends, indexed for searching many phrases."""
+    """Normalized lines with a space at both ends, indexed for searching many phrases."""
 
     @cached_property
     def joined(self) -> str:
