@@ -208,7 +208,7 @@ def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
 
 
 def reject_views_and_triggers(connection: sqlite3.Connection, file: Path, description: str) -> None:
-    """Raise InputError if an untrusted database contains views or triggers, whose SQL would run with our queries."""
+    """Raise InputError if an untrusted database contains views or triggers, whose SQL would run with each query."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
         raise InputError(f"{file}: not the state of {description}: it has more than tables")
 

@@ -152,7 +152,7 @@ class ArchiveTodayHttpClient:
             raise NotNowError(message, archive.id, error.until, error.reason) from error
 
     def _check_captcha(self, archive: Archive, response: HttpResponse) -> None:
-        """Raise FailedError if a response asks for a captcha. A capture may contain one."""
+        """Raise FailedError if a response asks for a captcha. Captures are exempt, since they may contain such text."""
         if response.header("memento-datetime") is not None:
             return
         head = response.body.read(_INSPECTED_BYTES).lower()

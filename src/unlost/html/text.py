@@ -21,7 +21,7 @@ def replace_surrogates(text: str | None) -> str | None: ...
 
 
 def replace_surrogates(text: str | None) -> str | None:
-    """Replace lone surrogates, as which undecodable bytes of headers and indexes are represented, by question marks."""
+    """Replace lone surrogates by question marks. They represent undecodable bytes of headers and indexes."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -354,7 +354,6 @@ def _filter_bits(name: str, planner: "_core.RollupPlanner", budget: MapBudget) -
 
 
 def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) -> UkvsHeader:
-    """Return the header of the result, with its budget."""
     meta: dict[str, object] = {**header.meta, "budget": budget.text()}
     if report.query_count:
         meta["asked"] = report.query_count

@@ -1,6 +1,6 @@
 """Look-ups in a MementoMap, in its file or in memory.
 
-In memory, a map is a hash table: a page has about eight keys that could match, and asking for the most specific first,
+In memory, a map is a hash table: a page has about eight keys that could match, and with the most specific key first,
 two probes are enough for most pages. In its file, rows are found by binary search, which notices rows out of order that
 it comes across; `unlost map check` finds them all.
 """

@@ -532,7 +532,6 @@ def _factor_table(factor: RecoveryFactor, analysis: FactorAnalysis) -> ReportTab
 
 
 def _bin_label(factor: RecoveryFactor, index: int) -> str:
-    """Return the label of a bin."""
     is_power = factor.unit.startswith("powers")
     offset = 1 if "of one more" in factor.unit else 0
 

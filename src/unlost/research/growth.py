@@ -1,7 +1,7 @@
 """Growth of profiles and maps with an archive: splits an index by capture date and builds each slice.
 
-Configurations are built and timed one by one. Building several profiles in one pass would cost less, but nobody could
-say which of them costs what.
+Configurations are built and timed one by one. Building several profiles in one pass would cost less, but would not show
+the cost of each.
 """
 
 import math

@@ -611,7 +611,6 @@ def _add_live(
 
 
 def _media_type_row(mime: str | None) -> str:
-    """Return the row label of a media type."""
     name = format_of(mime or UNKNOWN_TYPE)
     if name in ("html", "pdf"):
         return name.upper()

@@ -302,7 +302,6 @@ def build_map(
 
 
 def _built_header(options: MapOptions, task_reports: Sequence[TaskReport], files: SparkFiles) -> UkvsHeader:
-    """Return the header of a built map."""
     maps = collect_map_headers(task_reports)
     updated_at = oldest_update_date(maps, options.built_at) if options.built_at else None
     is_local = all(name.startswith("file:") for name in files.names)

@@ -52,7 +52,6 @@ def _create_counter(options: IndexCountOptions) -> "_core.StatisticsPart":
 
 
 def _counts_row(part: int, place: int, raw: Mapping[str, Any], **changes: object) -> PartialRow:
-    """Return counts as a row."""
     counts = replace(exact_counts(dict(raw)), **changes)  # type: ignore[arg-type]
     return PartialRow(part, _COUNTS_SOURCE, place, counts.to_json().encode())
 
