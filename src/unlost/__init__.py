@@ -1,4 +1,4 @@
-"""Knows what the world's web archives hold, queries only those that have a page, and recovers lost websites.
+"""Web-archive profiling, Memento aggregation, and recovery of lost websites from web archives.
 
 This is the public Python API, documented in docs/python.md and docs/api.md. `import unlost` imports no submodule: each
 name is imported on first use.
@@ -45,8 +45,8 @@ __all__ = [
     "uri",
 ]
 
-# Module and attribute of each public name; no attribute for a module itself.
-_PLACES = {
+# Location of each public name as `module:attribute`; a name that is itself a module has no attribute.
+_LOCATIONS = {
     "Aggregator": "api.aggregator:Aggregator",
     "Archive": "registry.models:Archive",
     "AsyncAggregator": "api.aggregator:AsyncAggregator",
@@ -76,11 +76,11 @@ _PLACES = {
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use."""
-    if name not in _PLACES:
+    if name not in _LOCATIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415  start-up time
 
-    module, _, attribute = _PLACES[name].partition(":")
+    module, _, attribute = _LOCATIONS[name].partition(":")
     imported = import_module(f"unlost.{module}")
     value = getattr(imported, attribute) if attribute else imported
     globals()[name] = value

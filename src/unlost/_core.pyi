@@ -1,4 +1,5 @@
-# Types of the Rust core. Import these names from the public packages (such as `unlost.uri`), which document them.
+# Types of the Rust core (rust/unlost-py). Import these names from the packages that document them, such as
+# `unlost.uri`.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
@@ -33,15 +34,16 @@ def surt_many(uris: Iterable[str | bytes], rules: str = "wayback") -> list[str |
 def unsurt(surt: str | bytes, rules: str = "wayback") -> str: ...
 def unsurt_many(surts: Iterable[str | bytes], rules: str = "wayback") -> list[str | UriError]: ...
 
-_List: TypeAlias = tuple[str, str | None, str | None, str | None]
+# Arguments of `unlost.memento.timemap.TimeMapLink`: URL, media type, `from` and `until`.
+_LinkTuple: TypeAlias = tuple[str, str | None, str | None, str | None]
 
 def read_timemap(
     body: bytes,
 ) -> tuple[
     str | None,
-    _List | None,
+    _LinkTuple | None,
     str | None,
-    list[_List],
+    list[_LinkTuple],
     tuple[list[str], list[str], list[bool], list[bool], list[bool]],
     int,
     list[tuple[str, int, int]],
@@ -86,7 +88,7 @@ class MementoDedup:
 
 def read_mementos(
     body: bytes, archive: str, base: str
-) -> tuple[Mementos, str | None, _List | None, str | None, list[_List], int, list[tuple[str, int, int]]]: ...
+) -> tuple[Mementos, str | None, _LinkTuple | None, str | None, list[_LinkTuple], int, list[tuple[str, int, int]]]: ...
 
 @final
 class SuffixList:

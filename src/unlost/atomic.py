@@ -23,8 +23,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Otherwise the temporary file is removed, and an existing file is unchanged. The new file gets the mode of the
     existing one. Symbolic links are followed. Devices and pipes are written directly, since replacing them would break
-    them for other processes. Raises OSError as `open` does, also for a full disk, with the name of the file, or of the
-    temporary directory if that is full.
+    them for other processes.
+
+    Raises:
+        OSError: The file cannot be written. The error names the file, or the temporary directory if that disk is full.
     """
     with atomic_paths([path]) as (temporary,):
         yield temporary
@@ -32,11 +34,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
-    """Yield paths as `atomic_path` does; none is renamed before all are synced."""
+    """Yield paths as `atomic_path` does; no file is renamed before all are synced."""
     written: list[tuple[Path, Path]] = []
     try:
         with name_os_errors(paths[0]):
             yield [_create_temporary(Path(path), written) for path in paths]
+            # Without the sync, a power failure could leave an empty file under the final name.
             for temporary, _ in written:
                 with temporary.open("rb+") as file:
                     os.fsync(file.fileno())
@@ -49,7 +52,7 @@ def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]
 
 @contextmanager
 def name_os_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add this file name to an OSError without one, or the temporary directory if that disk is full."""
+    """Add a file name to an OSError without one: `path`, or the temporary directory if that disk is full."""
     try:
         yield
     except OSError as error:
@@ -59,7 +62,7 @@ def name_os_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _find_full_disk(output: str | os.PathLike[str]) -> str:
-    """Return what is full: the disk of the output, or that of the temporary directory."""
+    """Return the output or the temporary directory, whichever is on the fuller disk."""
     import tempfile  # noqa: PLC0415  start-up time
 
     if not Path(output).is_file() and Path(output).exists():
@@ -80,7 +83,7 @@ def _create_temporary(path: Path, written: list[tuple[Path, Path]]) -> Path:
     if status and not stat.S_ISREG(status.st_mode):
         return path
     target = path.resolve()
-    # Truncated, because file names have a maximum length.
+    # Truncated, because NAME_MAX is 255 bytes: 50 characters take at most 200 in UTF-8.
     temporary = target.with_name(f".{target.name[:50]}.{os.urandom(8).hex()}.part")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
@@ -101,16 +104,18 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
-    """Open files as `atomic_file` does; none is renamed before all are synced."""
+    """Open files as `atomic_file` does; no file is renamed before all are synced."""
     with atomic_paths(paths) as temporaries, ExitStack() as stack:
         yield [stack.enter_context(temporary.open("wb", buffering=1 << 20)) for temporary in temporaries]
 
 
 @contextmanager
 def ensure_directory(folder: Path) -> Iterator[None]:
-    """Create a directory, and remove it if it is still empty after the block.
+    """Create a directory, and remove it if the block leaves it empty.
 
-    Raises InputError if there is a file in its place, and OSError.
+    Raises:
+        InputError: The path, or a parent of it, is a file.
+        OSError: The directory cannot be created.
     """
     is_new = not folder.exists()
     try:

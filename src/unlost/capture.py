@@ -10,21 +10,22 @@ import re
 from dataclasses import dataclass
 from typing import BinaryIO
 
-# Size of a digest in bytes, and whether it is written in hexadecimal. Nearly all archives write SHA-1 in base 32.
+# Size of a digest in bytes, and whether it is written in hexadecimal. WARC 1.1 recommends no algorithm; its examples,
+# and nearly all archives, have SHA-1 in base 32.
 _DIGEST_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, True), "sha512": (64, True)}
 _LABELLED_DIGEST = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
 _BASE32_SHA1 = re.compile(r"[A-Z2-7]{32}", re.IGNORECASE)
 
-_CHUNK = 1 << 16
+_READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A stored observation of a resource. Unknown members are None; nothing is guessed.
+    """A stored observation of a resource. Unknown attributes are None; nothing is guessed.
 
     Attributes:
         uri: Original URL (URI-R), as captured. Empty in indexes that have only keys.
-        key: Key in normal form, as from `unlost.uri.row_key`; None if it is not a web page (`dns:`, `warcinfo:`).
+        key: Normalized key, as from `unlost.uri.row_key`; None if it is not a web page (`dns:`, `warcinfo:`).
         datetime: Date, 14 digits, UTC; missing digits are filled as by `unlost.dates.pad`.
         status: HTTP status.
         mime: Media type in lower case without parameters; None for `warc/revisit` (see `revisit`).
@@ -33,9 +34,10 @@ class Capture:
         redirect: Redirect target, verbatim.
         archive: ID of the archive in the registry.
         urim: URL of the memento (URI-M).
-        migrated: Whether the archive changed its format; None if unknown.
+        migrated: Whether the archive converted the resource to another format; None if unknown.
         revisit: Whether it is a revisit record, without a body of its own.
-        revisit_of: URL and 14-digit date of the capture with the body, if the revisit record names it.
+        revisit_of: URL and 14-digit date of the capture with the body, if the revisit record names it
+            (`WARC-Refers-To-Target-URI` and `WARC-Refers-To-Date`).
         filename: WARC file of the record.
         offset: Offset of the record in the file, in bytes.
         skip: Decompressed bytes before the record, if its compressed member contains several records.
@@ -85,7 +87,7 @@ def normalize_digest(text: str) -> str:
 
 
 def _decode_digest(value: str, size: int) -> bytes | None:
-    """Decode a digest in hexadecimal or base 32; None if it is neither, or has another size."""
+    """Decode a digest in hexadecimal or base 32; None if it is neither or has the wrong size."""
     try:
         if len(value) == 2 * size:
             return bytes.fromhex(value)
@@ -109,7 +111,7 @@ def matches_digest(body: BinaryIO, digest: str) -> bool | None:
         return None
     hashed = hashlib.new(algorithm, usedforsecurity=False)
     body.seek(0)
-    while data := body.read(_CHUNK):
+    while data := body.read(_READ_BYTES):
         hashed.update(data)
     body.seek(0)
     return normalize_digest(digest) == normalize_digest(f"{algorithm}:{hashed.hexdigest()}")

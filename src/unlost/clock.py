@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Returns the time and sleeps."""
+    """A source of the current time, and a way to sleep."""
 
     def now(self) -> float:
         """Return the seconds since 1970 (UTC), which are comparable between processes and across restarts."""
@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The system's clock."""
+    """Wall-clock time and `asyncio.sleep`."""
 
     def now(self) -> float:
         """Return the seconds since 1970."""

@@ -1,4 +1,8 @@
-"""Dates as 14 digits in UTC, the form that archives use, and conversions from and to other forms."""
+"""Dates as 14 digits in UTC (`YYYYMMDDhhmmss`), as in CDX files and URI-Ms, and conversions from and to other forms.
+
+The other forms are ISO 8601 (WARC-Date), HTTP dates (RFC 9110, section 5.6.7, and the Memento headers of RFC 7089),
+seconds since 1970, and user input.
+"""
 
 import calendar
 import math
@@ -19,10 +23,14 @@ _COMMON_DATE = re.compile(
 
 
 def pad(digits: str, *, round_up: bool = False) -> str:
-    """Complete a date of 1 to 14 digits to 14: the first second that begins so, or the last with `round_up`.
+    """Complete a date prefix of 1 to 14 digits to 14 digits: the first second that it covers, or the last one.
 
     Indexes and APIs truncate dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds) are
-    truncated. Raises DateError if no date begins so.
+    truncated. Raises DateError if no date has this prefix.
+
+    Args:
+        digits: The prefix.
+        round_up: Return the last second.
 
     >>> pad("2014"), pad("2014", round_up=True), pad("201402", round_up=True), pad("20140210000001999")
     ('20140101000000', '20141231235959', '20140228235959', '20140210000001')
@@ -36,6 +44,7 @@ def pad(digits: str, *, round_up: bool = False) -> str:
     filled = ""
     for width, lowest, highest in ((4, 1, 9999), (2, 1, 12), (2, 1, 31), (2, 0, 23), (2, 0, 59), (2, 0, 59)):
         given = digits[len(filled) : len(filled) + width]
+        # Second 60 is accepted where it is given (a leap second), but padding does not produce it.
         last = _days_in_month(filled) if len(filled) == 6 else 60 if len(filled) == 12 and given == "60" else highest
         first, final = max(lowest, int(given.ljust(width, "0"))), min(last, int(given.ljust(width, "9")))
         if first > final:
@@ -75,7 +84,7 @@ def from_datetime(moment: datetime) -> str:
 
 
 def from_epoch(seconds: str) -> str:
-    """Convert a decimal number of seconds since 1970 to 14 digits in UTC. Raises DateError.
+    """Convert seconds since 1970, as decimal text, to 14 digits in UTC. Raises DateError.
 
     >>> from_epoch("1392076801")
     '20140211000001'
@@ -89,8 +98,8 @@ def from_epoch(seconds: str) -> str:
 def from_iso(text: str) -> str:
     """Convert an ISO 8601 date of any precision, as in WARCs, to 14 digits in UTC. Raises DateError.
 
-    Missing parts are the earliest possible; fractions are truncated; the default zone is UTC. A three-digit day after a
-    month is the day of the year, as some crawlers write it.
+    Missing components are the earliest possible; fractions are truncated; the default zone is UTC. A three-digit day
+    after a month is the day of the year, as some crawlers write it.
 
     >>> from_iso("2014-01"), from_iso("2014-02-10T00:00:01.999Z"), from_iso("2008-10-294T05:21:46-0700")
     ('20140101000000', '20140210000001', '20081020122146')
@@ -121,7 +130,7 @@ def _parse_offset(zone: str | None) -> timedelta:
 def from_http(text: str) -> str:
     """Convert an HTTP date to 14 digits in UTC. Raises DateError.
 
-    One-digit days, wrong weekdays, `UTC` and offsets are accepted.
+    Lenient, because servers are: one-digit days, wrong weekdays, `UTC` and offsets are accepted.
 
     >>> from_http("Mon, 10 Feb 2014 00:00:01 GMT"), from_http("Tue, 1 Feb 2014 00:00:01 +0100")
     ('20140210000001', '20140131230001')
@@ -136,12 +145,13 @@ def from_http(text: str) -> str:
 
 
 def to_http(digits: str) -> str:
-    """Convert 14 digits to an HTTP date. Raises DateError.
+    """Convert 14 digits to an HTTP date, always in GMT, as RFC 7089 requires. Raises DateError.
 
     >>> to_http("20140210000001")
     'Mon, 10 Feb 2014 00:00:01 GMT'
     """
     moment = to_datetime(digits)
+    # Not strftime: its names depend on the locale.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[moment.weekday()]
     month = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")[moment.month - 1]
     clock = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
@@ -163,7 +173,7 @@ def to_local(seconds: float, *, round_up: bool = False) -> str:
 
     Args:
         seconds: The time.
-        round_up: Round up to the next minute, for the time before which something must not be done.
+        round_up: Round up to the next minute, for a time that must have passed before a retry.
 
     >>> to_local(1_392_076_801) == datetime.fromtimestamp(1_392_076_801).astimezone().strftime("%Y-%m-%d %H:%M %Z")
     True

@@ -12,7 +12,7 @@ UnlostError
 │   ├── ArchiveFileError    an invalid archive file, or no record at an offset
 │   ├── UnwrittenError      a file of a recovery or crawl could not be written: disk full
 │   └── SuffixListError     not a Public Suffix List
-├── NotKeptError            only a cached result was acceptable; there is none exit code 1
+├── NotKeptError            a cached result was required; there is none       exit code 1
 ├── SiteError               a live site did not respond                       exit code 4
 │   ├── RobotsError         its robots.txt disallows the request
 │   └── SiteWaitError       it asked to retry later; `until` says when
@@ -72,7 +72,7 @@ class UriError(InputError):
 
     Attributes:
         kind: Error code: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `nested`,
-            `foreign-scheme`.
+            `foreign-scheme`. docs/uri.md describes them.
     """
 
     def __init__(self, message: str, kind: str) -> None:
@@ -125,7 +125,7 @@ class UnsortedError(InputError):
 
 
 class DocumentError(InputError):
-    """The text of a document cannot be extracted. Compare its bytes, or skip it.
+    """The text of a document cannot be extracted. Compare the bytes instead, or skip the document.
 
     Attributes:
         kind: Error code: `damaged`, `encrypted`, `too-long` (time limit), `too-big` (size or memory limit),
@@ -262,7 +262,7 @@ class OfflineError(UnlostError):
 
 
 class ArchiveError(UnlostError):
-    """An archive did not respond, or not completely. Continue with other archives; what it returned is valid.
+    """An archive did not respond, or not completely. Continue with other archives; results received so far are valid.
 
     Attributes:
         archive: ID of the archive in the registry.

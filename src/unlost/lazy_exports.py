@@ -1,7 +1,7 @@
 """Packages whose names are imported on first use (PEP 562).
 
-`from unlost.http import ArchiveHttpClient` imports the one module that defines the class. Importing a module of a
-package imports no other module of it, which keeps `unlost COMMAND` quick to start.
+`from unlost.http import ArchiveHttpClient` imports only the module that defines the class. Importing a module of a
+package imports no other module of it, so that `unlost COMMAND` starts quickly.
 
 A package lists its names once, in the stub `__init__.pyi`: type checkers read it instead of `__init__.py`, and
 `lazy_exports` reads it at run time. Each line is `from MODULE import NAME as NAME`.

@@ -5,7 +5,7 @@ from functools import lru_cache
 UNKNOWN_TYPE = "unknown"
 """Type of a resource without a declared media type."""
 
-_CACHED_TYPES = 1 << 10  # sites have millions of resources, but few types
+_CACHED_TYPES = 1 << 10  # a site may have millions of resources, but few media types
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf", "text/pdf", "application/acrobat"})
@@ -15,7 +15,7 @@ _POSTSCRIPT = frozenset(
 _WORD = frozenset({"application/msword", "application/vnd.ms-word", "application/x-msword", "application/doc"})
 _EXCEL = frozenset({"application/msexcel", "application/vnd.ms-excel", "application/x-msexcel", "application/excel"})
 _SLIDES = frozenset({"application/mspowerpoint", "application/vnd.ms-powerpoint", "application/powerpoint"})
-_OFFICE_BEGINS = (
+_OFFICE_PREFIXES = (
     "application/vnd.ms-word.",
     "application/vnd.ms-excel.",
     "application/vnd.ms-powerpoint.",
@@ -24,7 +24,8 @@ _OFFICE_BEGINS = (
 )
 _RTF = frozenset({"application/rtf", "text/rtf", "application/x-rtf"})
 
-# Media types of one format; any other type is a format of its own.
+# Registered, obsolete and unregistered media types of the same format, as servers send them. Any other type is a format
+# of its own.
 _FORMAT_SPELLINGS = (
     ("html", _HTML),
     ("pdf", _PDF),
@@ -47,7 +48,7 @@ _DOCUMENTS = frozenset({"pdf", "postscript", "word", "excel", "slides", "rtf"})
 
 
 def format_of(mime: str) -> str:
-    """Return the name of a format with several media types; for others, the type itself.
+    """Return the name of the format of a media type, if the format has several; otherwise the type itself.
 
     >>> format_of("image/pjpeg"), format_of("image/gif")
     ('jpeg', 'image/gif')
@@ -61,7 +62,7 @@ def is_document(mime: str) -> bool:
     >>> is_document("application/x-pdf"), is_document("text/plain")
     (True, False)
     """
-    return format_of(mime) in _DOCUMENTS or mime.startswith(_OFFICE_BEGINS)
+    return format_of(mime) in _DOCUMENTS or mime.startswith(_OFFICE_PREFIXES)
 
 
 @lru_cache(maxsize=_CACHED_TYPES)
@@ -80,7 +81,7 @@ def group_of(mime: str) -> str:
 def is_textual(mime: str) -> bool:
     """Return whether a type is textual: `text/*`, XHTML, PDF, PostScript or an Office document.
 
-    Scripts and data under `application/` are not, by the definition of the measure that uses it.
+    Scripts and data under `application/` are not: the comparison of sites measures text that users read.
 
     >>> is_textual("text/css"), is_textual("application/pdf"), is_textual("application/json"), is_textual("image/png")
     (True, True, False, False)

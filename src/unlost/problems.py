@@ -1,6 +1,6 @@
 """Problems found while reading files: counted by kind, with the first example of each.
 
-No unreadable data is dropped silently. Also creates the InputError for a file that cannot be read at all.
+Nothing unreadable is dropped silently. The module also creates the InputError for a file that cannot be read at all.
 """
 
 import re
@@ -33,11 +33,11 @@ DAMAGE_KINDS = frozenset(
         "unreadable",
     }
 )
-"""Kinds of problems that mean a damaged file, with an unknown amount of missing data. Others cost one line."""
+"""Kinds that mean a damaged file, with an unknown amount of missing data. Any other problem costs one line."""
 
 RECOVERY_FOLDER_ADVICE = "give the folder of a recovery, such as lost.example.recovery"
-"""Advice where a recovery folder was expected."""
-_CORE_ERRNO = re.compile(r" \(os error (\d+)\)")  # suffix of the Rust core's messages; its errors have no errno
+"""Advice for input that should be a recovery folder."""
+_CORE_ERRNO = re.compile(r" \(os error (\d+)\)")  # suffix that Rust adds to messages; the core's OSErrors have no errno
 _ADVICE = {
     ENOENT: "check the name",
     ENOTDIR: "check the name",
@@ -76,7 +76,7 @@ class Problem:
         """
         line = "" if self.line is None else f":{self.line}"
         text = f"{self.file}{line} (byte {self.offset}): {self.kind}: {self.message}"
-        # Files and their names are untrusted, and the output may be a terminal.
+        # Files and their names are untrusted, and a terminal would interpret escape sequences.
         return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -95,7 +95,7 @@ class Problems:
     first: dict[str, Problem] = field(default_factory=dict)
 
     def add(self, problem: Problem, times: int = 1) -> None:
-        """Count a problem, `times` times, and store it if it is the first of its kind."""
+        """Count a problem `times` times, and store it if it is the first of its kind."""
         self.counts[problem.kind] = self.counts.get(problem.kind, 0) + times
         self.first.setdefault(problem.kind, problem)
 
@@ -105,7 +105,7 @@ class Problems:
 
     @property
     def damage(self) -> Problem | None:
-        """First problem that means a damaged file (`DAMAGE_KINDS`); None without any."""
+        """First problem of a kind in `DAMAGE_KINDS`; None if no file was damaged."""
         return next((self.first[kind] for kind in self.counts if kind in DAMAGE_KINDS), None)
 
     @property
@@ -132,7 +132,7 @@ def unreadable_error(path: str | PathLike[str], error: OSError, advice: str | No
 
 
 def unreadable_error_for_errno(path: str | PathLike[str], errno: int, advice: str | None = None) -> InputError:
-    """Return the same for an error number, without an attempt to read the file.
+    """Return the InputError of `unreadable_error` for an error number, without trying to read the file.
 
     >>> unreadable_error_for_errno("lost.cdxj", EISDIR)
     InputError('lost.cdxj: cannot be read: Is a directory: name a file')

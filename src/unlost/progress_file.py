@@ -25,7 +25,7 @@ class ProgressFile:
     Args:
         path: The file.
         what: Name of the task, for messages.
-        version: Version of the schema.
+        version: Schema version, stored as `PRAGMA user_version`; 0 is reserved for a new file.
         schema: Statements that create the tables; one of them is `fact` with the columns `name` and `value`.
 
     Raises:
@@ -48,7 +48,7 @@ class ProgressFile:
             raise self._unusable_file_error(error) from error
 
     def _open(self) -> None:
-        # Without the lock, a second process would repeat all requests.
+        # Without the lock, a second process would send all requests again.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("BEGIN EXCLUSIVE")
@@ -83,7 +83,7 @@ class ProgressFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Close the file, and remove it if no work has begun."""
+        """Close the file. Remove it if no work has begun."""
         try:
             is_empty = error is None or isinstance(error, InputError | UsageError)
             is_empty = is_empty and not self._has_begun()
@@ -104,7 +104,7 @@ class ProgressFile:
             yield self._connection
 
     def plan(self) -> dict[str, object] | None:
-        """Return the parameters of the task as stored at its begin; None if it has not begun."""
+        """Return the parameters with which the task was begun; None if it has not begun."""
         if not self._has_begun():
             return None
         try:

@@ -1,8 +1,8 @@
-"""Removes user names and passwords from URLs in text that is logged."""
+"""Removes user names and passwords (userinfo, RFC 3986 section 3.2.1) from URLs in text that is logged."""
 
 import re
 
-# Userinfo may contain any character except those that end the authority, which are escaped in passwords.
+# Userinfo may contain any character except those that end the authority (`/`, `?`, `#`), which a URL must escape there.
 _USERINFO = re.compile(r"((?:https?:/|://)/*)[^/?#\\\s\"<>]*(?:@|%40)", re.IGNORECASE)
 # In a URL that is percent-encoded inside another one, the encoded forms end the authority, too.
 _ESCAPED_USERINFO = re.compile(

@@ -1,7 +1,7 @@
 """SQLite: transactions, file locks, and state files of long-running work.
 
-A state file is opened by one process at a time, in WAL mode, and changed in batches. SQLite errors become InputError or
-OSError.
+A state file is opened by one process at a time, in WAL mode, and changed in batches. SQLite errors are converted to
+InputError or OSError.
 """
 
 import errno
@@ -47,7 +47,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def lock_file(file: Path) -> Iterator[None]:
     """Create and lock a file while the block runs; the lock ends with the process.
 
-    SQLite does not wait for locks during the switch to WAL, so processes have to open a database one after the other.
+    SQLite does not wait for locks while it switches to WAL, so processes must open a database one after the other.
     Raises OSError if another process holds the lock for more than `_LOCK_SECONDS`.
     """
     with closing(file.open("ab")) as lock:
@@ -61,8 +61,8 @@ class StateFile:
     A killed process loses only uncommitted changes. Use it as a context manager.
 
     Args:
-        folder: The folder.
-        description: Owner of the state, for messages: `a recovery`.
+        folder: The folder, which is locked while the file is open.
+        description: What the state belongs to, for messages: `a recovery`.
         prepare: Creates the tables, or checks existing ones.
 
     Raises:
@@ -101,7 +101,7 @@ class StateFile:
             try:
                 connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 connection.execute("PRAGMA journal_mode = WAL")
-                # A power failure may lose the last seconds, which are requested again; a kill loses nothing.
+                # A power failure may lose the last seconds, which are requested again. A kill loses no commit.
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute("PRAGMA temp_store = MEMORY")
                 self._prepare(connection, file)
@@ -144,7 +144,7 @@ class StateFile:
 
 
 def encode_text(value: object) -> object:
-    """Return a value for SQLite: text with surrogate escapes, which is not valid UTF-8, becomes bytes."""
+    """Return a value that SQLite can store: text with lone surrogates, which UTF-8 cannot encode, becomes bytes."""
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()
@@ -159,7 +159,7 @@ def decode_text(value: Any) -> Any:  # noqa: ANN401  any column type
 
 
 def require_text(value: object) -> str:
-    """Decode a text. Raises ValueError for other types, since a state file is untrusted."""
+    """Decode a text column. Raises ValueError for other types, since a state file is untrusted."""
     text = decode_text(value)
     if not isinstance(text, str):
         raise ValueError("no text")  # noqa: TRY004  the same error as for invalid bytes
@@ -187,7 +187,7 @@ def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
     code = getattr(error, "sqlite_errorcode", 0)
     reason = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS}.get(code & 0xFF)
     if code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        # SQLite reports the failed operation, not the reason; inspect the file system.
+        # SQLite reports the failed operation, not the reason (`disk I/O error`, `unable to open database file`).
         disk = os.statvfs(file.parent)
         if disk.f_flag & os.ST_RDONLY:
             reason = errno.EROFS
@@ -199,15 +199,18 @@ def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
 
 
 def reject_views_and_triggers(connection: sqlite3.Connection, file: Path, description: str) -> None:
-    """Raise InputError if the database contains views or triggers, which would run untrusted code."""
+    """Raise InputError if an untrusted database contains views or triggers, whose SQL would run with each query."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
         raise InputError(f"{file}: not the state of {description}: it has more than tables")
 
 
 def migrate_schema(connection: sqlite3.Connection, statements: str, version: int) -> None:
-    """Run statements that migrate the schema to a version, in one transaction.
+    """Migrate the schema to a version, in one transaction.
 
-    No statement may contain a semicolon.
+    Args:
+        connection: The database.
+        statements: SQL, separated by semicolons, which no statement may contain.
+        version: The new schema version.
     """
     connection.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, statements.split(";")):

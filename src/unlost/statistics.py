@@ -1,6 +1,6 @@
 """Statistical functions: Wilson intervals, Wilcoxon's signed-rank test, summaries, inequality, power laws.
 
-Pure Python on frequency tables and short sequences, so that reports do not import numpy or scipy.
+Pure Python on frequency tables and short sequences, so that neither numpy nor scipy is a dependency.
 """
 
 import math
@@ -76,7 +76,7 @@ class Proportion:
 
 MAX_EXACT_PAIRS = 50
 """Largest number of differing pairs for which the p-value is exact; beyond, the normal approximation is used."""
-_DIGITS = 12  # of differences: smaller ones are rounding errors of sums in another order
+_DIGITS = 12  # decimals of differences; smaller ones are rounding errors of sums in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def wilcoxon_signed_rank(first: Sequence[float], second: Sequence[float]) -> Sig
 
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
-    """Return twice the rank of each size. Doubling keeps the mean ranks of ties integral."""
+    """Return twice the rank of each size. Doubled, the mean ranks of ties are integers, so sums are exact."""
     counts = Counter(sizes)
     ranks, passed = {}, 0
     for size in sorted(counts):
@@ -184,7 +184,7 @@ def _median(counts: Mapping[int, int], count: int) -> float:
 
 
 def gini_coefficient(counts: Mapping[int, int]) -> float:
-    """Return the Gini coefficient of a frequency table: 0 for equal values, towards 1 if one value is the whole sum.
+    """Return the Gini coefficient of a frequency table: 0 if all values are equal, near 1 if one has most of the sum.
 
     >>> gini_coefficient({3: 10}), round(gini_coefficient({0: 3, 1: 1}), 2)
     (0.0, 0.75)
@@ -209,7 +209,9 @@ def lorenz_curve(counts: Mapping[int, int]) -> list[tuple[float, float]]:
 
 
 def pareto_break(counts: Mapping[int, int]) -> float:
-    """Return the x for which the largest values, a share x of all, have the share 1 - x of the sum; 0.3 means 70/30.
+    """Return the Pareto break point: the share x of the largest values that has the share 1 - x of the sum.
+
+    0.2 means 80/20.
 
     >>> pareto_break({1: 4, 16: 1})
     0.2
@@ -236,7 +238,7 @@ class PowerCurve:
 
 
 def fit_power_curve(points: Iterable[tuple[float, float]]) -> PowerCurve | None:
-    """Fit a·x^b to points by least squares of the logarithms; None if fewer than two different x are positive.
+    """Fit a·x^b by least squares of the logarithms, as for Heaps' law; None for fewer than two different positive x.
 
     >>> curve = fit_power_curve([(x, 3 * x**0.5) for x in (1, 10, 100)])
     >>> round(curve.a, 6), round(curve.b, 6), round(curve.r_squared, 6)
@@ -270,7 +272,7 @@ class PowerLawFit:
 
 
 def fit_power_law(counts: Mapping[int, int], minimum: int = 1) -> PowerLawFit | None:
-    """Fit a discrete power law by maximum likelihood; None if fewer than two different values are left.
+    """Fit a discrete power law by maximum likelihood; None for fewer than two different values of at least `minimum`.
 
     Args:
         counts: Frequency of each value.
@@ -299,7 +301,7 @@ def fit_power_law(counts: Mapping[int, int], minimum: int = 1) -> PowerLawFit | 
     return PowerLawFit(exponent, minimum, 1 / sqrt(count * curvature) if curvature > 0 else 0.0, count)
 
 
-_SUMMED_TERMS = 2000  # summed exactly; an integral approximates the remaining terms
+_SUMMED_TERMS = 2000  # of the zeta function, summed exactly; an integral approximates the remaining terms
 _EXPONENT_TOLERANCE = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Reads text files by line, as bytes (plain, gzip or zstd), and URL lists.
+"""Reads text files (plain, gzip or zstd) line by line as bytes, and URL lists.
 
 Memory is bounded for any input: lines longer than `MAX_LINE_BYTES` are skipped and counted as problems.
 """
@@ -13,7 +13,7 @@ from unlost import _core
 from unlost.problems import Problem, Problems, unreadable_error
 
 MAX_LINE_BYTES = 8 << 20
-"""Longer lines are skipped. A URL has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and a row has two."""
+"""Longer lines are skipped. A URL has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and an index row has two."""
 _SKIP_BYTES = 64 << 10  # chunks in which the rest of an overlong line is skipped
 
 _BATCH_LINES = 4096
@@ -57,10 +57,10 @@ class Line(NamedTuple):
 def read_stream_lines(
     file: SupportsReadline, problems: Problems, name: str, limit: int = MAX_LINE_BYTES
 ) -> Iterator[Line]:
-    r"""Yield the lines of an open file, including a last one without a line end, in memory for `limit` bytes.
+    r"""Yield the lines of an open file, including a last one without a line end.
 
-    A longer line is skipped and counted in `problems` as `too-long`, under the file's `name`. Raises only what reading
-    the file raises.
+    A line of more than `limit` bytes is skipped and counted in `problems` as `too-long`, under the file's `name`.
+    Memory is bounded by `limit`. Raises only what reading the file raises.
 
     >>> from io import BytesIO
     >>> problems = Problems()
@@ -106,7 +106,7 @@ def read_source_lines(
 
     Args:
         source: Path or stream.
-        problems: Gets the problems.
+        problems: Collects the problems.
         name: Name in problems; the path by default.
         on_read: As in `read_lines`; only for a path.
     """
@@ -131,15 +131,15 @@ def read_lines(
 ) -> Iterator[Line]:
     """Yield the lines of a file (plain, gzip or zstd); offsets are of the decompressed text.
 
-    Problems are `too-long` lines; `truncated`, `corrupt` or `trailing-garbage` compression; and a `cut-line` without a
-    line end before such damage, since a partial row could pass for a complete one.
+    Kinds of problems: `too-long` for a line; `truncated`, `corrupt` or `trailing-garbage` for compressed data; and
+    `cut-line` for a line that such damage cuts, which is skipped because a partial row could pass for a complete one.
 
     Args:
         path: The file.
-        problems: Gets the problems.
-        max_line_bytes: Maximum size of a line, which bounds memory.
+        problems: Collects the problems.
+        max_line_bytes: Maximum size of a line; bounds memory.
         name: Name in problems; the path by default.
-        on_read: Called now and then with the number of bytes read, as stored.
+        on_read: Called periodically with the number of bytes read, as stored.
         batch_lines: Lines read at a time.
 
     Raises:
@@ -179,7 +179,7 @@ def read_urls(
 
     Args:
         file: The list; see `read_source_lines`.
-        problems: Gets the invalid lines, by the kinds of `URL_LIST_PROBLEM_KINDS`.
+        problems: Collects the invalid lines, by the kinds of `URL_LIST_PROBLEM_KINDS`.
         name: Name of the list in problems.
         column: Number of the tab-separated column with the URLs, from 1; None for the whole line.
 
@@ -195,8 +195,7 @@ def read_urls(
             continue
         kind = None
         if column is not None:
-            # Limit the number of splits to the columns needed.
-            columns = text.split(b"\t", column)
+            columns = text.split(b"\t", column)  # no more splits than needed
             text = columns[column - 1] if column <= len(columns) else b""
             kind = None if text.strip() else "no-column"
         text = text.strip()

@@ -25,7 +25,7 @@ def test_lists_of_public_names_agree() -> None:
     typed = {
         alias.asname or alias.name for each in block.body if isinstance(each, ast.ImportFrom) for alias in each.names
     }
-    assert set(unlost.__all__) == set(unlost._PLACES) == typed == set(dir(unlost))
+    assert set(unlost.__all__) == set(unlost._LOCATIONS) == typed == set(dir(unlost))
 
 
 def test_unknown_name_raises_attribute_error() -> None:

@@ -1,18 +1,17 @@
-"""Clients for web archives and for archives on this machine.
+"""Clients for web archives and for archives on this machine. Each kind of archive has one client.
 
-base: the `ArchiveClient` protocol. factory: the client for an entry of the registry. datetime_negotiation: the capture
-closest to a date. memento_urls: URI-Ms.
+Modules in reading order:
 
-Remote archives: cdx (prefix queries, and queries and rows of CDX servers), replay (fetches one capture), timemap
-(TimeMaps and TimeGates); the clients cdx_client (Wayback, pywb), memento, common_crawl and archive_today. probe: tests
-a new registry entry.
+- `base`, `factory`: The `ArchiveClient` protocol, and the client for an entry of the registry.
+- `datetime_negotiation`, `memento_urls`: The capture closest to a date; URI-Ms.
+- `cdx`, `replay`, `timemap`: CDX queries and rows, one capture, TimeMaps and TimeGates.
+- `cdx_client`, `memento`, `common_crawl`, `archive_today`: Clients for remote archives. `probe` tests a registry entry.
+- `warc_capture`, `warc_file_index`, `warc_files`: Directories of WARC, ARC and WACZ files.
+- `browser_cache`, `chromium_cache`, `firefox_cache`, `har`, `local_sources`: Browser caches and HAR files.
+- `sample_state`, `sampler`: Samples of an archive's holdings, as a MementoMap.
 
-Local archives: warc_capture, warc_file_index and warc_files (directories of WARC and other archive files);
-browser_cache with its formats chromium_cache, firefox_cache and har; local_sources finds them.
-
-sample_state and sampler: sample an archive's holdings into a MementoMap.
-
-Imports http, registry, index, memento, warc, mementomap and formats; never aggregate, recover or the services.
+Imports `http`, `registry`, `warc`, `index`, `memento`, `logs`, `mementomap` and what they need. It must not import
+`aggregate`, `recovery` or a service.
 """
 
 from unlost.lazy_exports import lazy_exports

@@ -1,6 +1,8 @@
 """Client for archive.today, which has TimeMaps and TimeGates, many domains, and captchas.
 
-It rewrites the HTML of its captures, and responds to frequent requests with a captcha or 429.
+It lists no prefixes, rewrites the HTML of its captures (a migrated format), and responds to frequent requests with a
+captcha or 429. An HTTP client of its own maps all its domains to the one in the registry, so that the Memento client
+and the rate limits treat them as one archive.
 """
 
 import re
@@ -20,9 +22,9 @@ from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive
 
 DOMAINS = frozenset(f"archive.{ending}" for ending in ("today", "ph", "is", "md", "li", "fo", "vn"))
-"""Its domains, as its own front page and the lists of aggregators named them from 2012 to 2026."""
+"""Its domains, as its front page and the lists of aggregators named them from 2012 to 2026."""
 CAPTCHA_PAUSE_SECONDS = 3600.0
-"""Pause after a captcha. Our own choice: further requests prolong the captcha, also for the user's browser."""
+"""Pause after a captcha. A choice of unlost: further requests prolong the captcha, also for the user's browser."""
 CAPTCHA_ADVICE = (
     "open it in a browser at this machine and answer its captcha, wait some hours, or leave this archive out"
 )
@@ -30,7 +32,7 @@ _CAPTCHA_MARKS = (b"captcha", b"please complete the security check", b"one more 
 _INSPECTED_BYTES = 1 << 16  # beginning of a page that is searched for these
 _MAX_MOVES = 4  # redirects between domains for one request
 _ORIGIN = re.compile(r"https?://[^/?#<>\"\s]+", re.IGNORECASE)
-_DOTTED_DATE = re.compile(r"/(\d{4})\.(\d{2})\.(\d{2})-(\d{6})(?=/)", re.ASCII)
+_DOTTED_DATE = re.compile(r"/(\d{4})\.(\d{2})\.(\d{2})-(\d{6})(?=/)", re.ASCII)  # another form of dates in its URLs
 _URL_HEADERS = ("location", "content-location", "link")
 
 
@@ -115,7 +117,7 @@ class ArchiveTodayHttpClient:
 
         Raises:
             FailedError: The request failed; of kind `status` for a captcha.
-            NotNowError: The archive must not be queried now, as in the hour after a captcha.
+            NotNowError: The archive must not be queried now, for example within `CAPTCHA_PAUSE_SECONDS` of a captcha.
         """
         if self._clock.now() < self._paused_until:
             raise NotNowError(f"it asked for a captcha: {CAPTCHA_ADVICE}", archive.id, self._paused_until, "blocked")
@@ -150,7 +152,7 @@ class ArchiveTodayHttpClient:
             raise NotNowError(message, archive.id, error.until, error.reason) from error
 
     def _check_captcha(self, archive: Archive, response: HttpResponse) -> None:
-        """Raise FailedError if a page asks for a captcha."""
+        """Raise FailedError if a response asks for a captcha. Captures are exempt, since they may contain such text."""
         if response.header("memento-datetime") is not None:
             return
         head = response.body.read(_INSPECTED_BYTES).lower()
@@ -164,7 +166,7 @@ class ArchiveTodayHttpClient:
 class ArchiveTodayClient:
     """Client for archive.today.
 
-    Its captures are pages as rendered by a browser, rewritten: all are migrated. If the archive has a TimeMap, the
+    Its captures are rewritten pages, as a browser rendered them, so all are migrated. If the archive has a TimeMap, the
     closest capture is selected from it, because TimeGates ask for a captcha more often.
 
     Attributes:

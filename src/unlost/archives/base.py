@@ -1,4 +1,4 @@
-"""The archive client protocol, what it returns, and what clients share: the status of responses, counts of problems."""
+"""The archive client protocol, its results, and what clients share: the meaning of statuses, counts of problems."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from unlost.http.models import HttpResponse
 from unlost.problems import Problems
 from unlost.registry.models import Archive
 
-# Rows that are readable but were not requested: every archive returns some.
+# Kinds of rows that are readable but were not requested. Every archive returns some.
 _EXPECTED_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
 # The names of Java exceptions in the body of Wayback's 403 for a blocked site.
 _EXCLUSIONS = (b"AdministrativeAccessControlException", b"RobotAccessControlException")
@@ -30,8 +30,8 @@ class FetchedCapture:
             large; it is deleted with the last reference.
         truncated: Why the body is incomplete: a value of WARC-Truncated (`length`, `time`, `disconnect`,
             `unspecified`), or `damage` if the stored file or a coding breaks off. None if it is not known to be.
-        source: The URL from which the body was fetched, after redirects; `capture.urim` is the one to show to users.
-            None for a record in a file.
+        source: The URL from which the body was fetched, after redirects; `capture.urim` is the URL for users. None for
+            a record in a file.
     """
 
     capture: Capture
@@ -48,8 +48,8 @@ class FetchedCapture:
 class ArchiveClient(Protocol):
     """Client for one archive.
 
-    No capture is a regular result: None or an empty list. Whatever prevents a result is raised as ArchiveError, after
-    the captures that were listed before it.
+    That there is no capture is a regular result: None or an empty list. What prevents a result is raised as
+    ArchiveError, after the captures that were listed before it.
     """
 
     @property
@@ -66,7 +66,7 @@ class ArchiveClient(Protocol):
 
         Args:
             prefix: `http://example.com/a/` for a URL prefix, `http://example.com` for a host, `*.example.com` for a
-                domain with all its hosts. See `unlost.archives.prefix_query.PrefixQuery.parse` for the exact rules.
+                domain with all its hosts. See `unlost.archives.cdx.PrefixQuery.parse` for the exact rules.
             first: Earliest date, 1 to 14 digits, inclusive.
             last: Latest date, 1 to 14 digits, inclusive.
 
@@ -86,13 +86,12 @@ class ArchiveClient(Protocol):
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Fetch the capture of a URL that is closest to a date, or the last one; None if there is none.
 
-        Remote archives select the closest capture themselves; from a list of captures it is selected here. Compare the
-        date of the result: it may be far away.
+        Most remote archives select the closest capture themselves. Compare the date of the result: it may be far away.
 
         Args:
             uri: The URL.
-            date: 1 to 14 digits. A short date is a period: every capture in the year `2014` is equally close to it, and
-                any of them may be returned. If there is none, the one nearest to either end of the year is.
+            date: 1 to 14 digits. A short date is a period: all captures in the year `2014` are equally close to it, and
+                any of them may be returned. If there are none, the capture nearest to either end of the year is.
         """
         ...
 

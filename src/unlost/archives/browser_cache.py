@@ -33,7 +33,7 @@ CachedHeaders = tuple[tuple[str, str], ...]
 Chunks = Generator[bytes, None, None]
 """A body, in pieces."""
 MAX_KEY_BYTES = 1 << 16
-"""Longest URL of an entry. Longer ones are skipped, so that records stay small."""
+"""Longest URL of an entry. Entries with longer URLs are skipped."""
 MAX_HEAD_BYTES = 1 << 20
 """Largest response head. Browsers accept less."""
 CHUNK_BYTES = 1 << 16
@@ -77,7 +77,8 @@ class CachedContent:
         response: The response.
         headers: Its header fields.
         coding: Value of Content-Encoding for the stored body; empty for none.
-        chunks: The stored body, to be read once and closed in one thread. Raises ArchiveFileError for a damaged entry.
+        chunks: The stored body. Iterate over it once and close it, in one thread. Raises ArchiveFileError for a damaged
+            entry.
     """
 
     response: CachedResponse
@@ -182,12 +183,15 @@ class _ScanStoppedError(Exception):
 class CachedResponseClient:
     """Archive client for a directory or file that one of the readers can read.
 
-    It is scanned once, for the first call. Later changes are not noticed, and what was deleted since is missing. Of
-    several responses of a URL, the last one is served, or the last one with a body.
+    The directory is scanned once, by the first call. Later changes are not noticed; deleted entries are missing. Of
+    several responses of a URL, the last one with a body is served, or else the last one.
+
+    The index of the cache is not used: it lags behind the entries. A body is found by asking the reader for the URL of
+    its capture, never by the file name in the capture, which may come from a file of another user.
 
     Args:
-        archive: The entry of the registry, with `folder`.
-        find_folder: Returns the directory to read for that folder.
+        archive: The archive's entry in the registry, with `folder`.
+        find_folder: Returns the cache directory, given that folder.
         read_responses: Yields the responses of the directory.
         open_content: Opens the body of a response; None if it was deleted.
         description: What the reader expects, for messages.
@@ -374,7 +378,7 @@ class CachedResponseClient:
             raise FailedError(message, self._archive.id, "too-large") from None
         if decoder.damage is not None:
             body.close()
-            # A browser does not use it either, and requests it again.
+            # A browser does not use such an entry either, and requests the page again.
             raise ArchiveFileError(f"a body that is damaged: {decoder.damage}")
         return body
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, Self
 from urllib.parse import quote, urlsplit
 
-from unlost import uri as addresses
 from unlost.archives.memento_urls import memento_url
 from unlost.capture import Capture
 from unlost.errors import FailedError, ListCutError, UnsupportedError, UriError
@@ -18,6 +17,7 @@ from unlost.http.models import HttpRequest
 from unlost.index.cdx import NO_VALUE, IndexRow, RowError
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
+from unlost.uri import keys
 from unlost.uri.normalize import normalize_input_url
 
 _DOMAIN_PREFIX = "*."
@@ -25,13 +25,13 @@ _DOMAIN_PREFIX = "*."
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery:
-    """A query in terms of keys. As in the index of an archive, scheme, `www` and letter case are ignored.
+    """A query for one page or for a prefix. As in the index of an archive, scheme, `www` and letter case are ignored.
 
     Attributes:
         match: The match type of CDX servers: `exact`, `prefix`, `host` or `domain`.
         url: The URL or host to request from a CDX server, without asterisk.
         ranges: The keys that match, as half-open ranges in order, without overlap.
-        folder: For a prefix that ends with a slash, the query for the page of that directory itself.
+        folder: For a prefix that ends with a slash, the query for the page of that directory; else None.
     """
 
     match: str
@@ -46,7 +46,7 @@ class PrefixQuery:
         >>> PrefixQuery.for_page("http://www.example.com/A").ranges
         (('com,example)/a', 'com,example)/a\x00'),)
         """
-        key = addresses.key(uri)
+        key = keys.key(uri)
         return cls("exact", normalize_input_url(uri), ((key, key + "\0"),))
 
     @classmethod
@@ -54,9 +54,9 @@ class PrefixQuery:
         """Parse a prefix. Raises UriError if it is invalid.
 
         `*.example.com` is a domain: all its hosts, on all ports. `http://example.com`, without a slash after it, is a
-        host, on all ports unless one is named. Everything else is a URL prefix: `/a` covers `/ab`; `/a/` does not, but
-        covers `/a`, because keys have no trailing slash; one with a query covers everything that begins with that
-        query. A fragment is ignored.
+        host, on all ports unless one is named. Everything else is a URL prefix: `/a` covers `/ab`; `/a/` does not cover
+        `/ab`, but covers `/a`, because keys have no trailing slash. A prefix with a query covers all URLs that begin
+        with that query. A fragment is ignored.
 
         >>> PrefixQuery.parse("http://example.com/a/").ranges[1:]
         (('com,example)/a/', 'com,example)/a0'), ('com,example)/a?', 'com,example)/a@'))
@@ -69,7 +69,7 @@ class PrefixQuery:
                 raise UriError("expected a host behind `*.`, and nothing behind that", "bad-host")
             begin = _host_key(host)
             return cls("domain", host, _key_ranges(f"{begin})", f"{begin},", f"{begin}:"))
-        url, key = normalize_input_url(text), addresses.key(text)
+        url, key = normalize_input_url(text), keys.key(text)
         rest = url.partition("://")[2]
         if not set(rest) & set("/?"):
             host, begin = rest.rpartition("@")[2], key.partition(")")[0]
@@ -86,7 +86,7 @@ class PrefixQuery:
         return key is not None and any(low <= key < high for low, high in self.ranges)
 
     def adapted_to(self, matches: Collection[str]) -> "PrefixQuery | None":
-        """Return the query for an archive that supports only some match types; None if it does not support this one."""
+        """Return the query for an archive that supports only these match types; None if it does not support it."""
         if self.match in matches:
             return self
         if self.match == "host" and "prefix" in matches:
@@ -103,7 +103,7 @@ def _has_port(host: str) -> bool:
 
 def _host_key(text: str) -> str:
     """Return the host of a key, without the parenthesis."""
-    return addresses.key(f"http://{text}/").partition(")")[0]
+    return keys.key(f"http://{text}/").partition(")")[0]
 
 
 def _key_ranges(*beginnings: str) -> tuple[tuple[str, str], ...]:
@@ -113,10 +113,10 @@ def _key_ranges(*beginnings: str) -> tuple[tuple[str, str], ...]:
 async def list_with_folder_page(
     prefix: PrefixQuery, list_query: Callable[[PrefixQuery], AsyncIterator[Capture]]
 ) -> AsyncIterator[Capture]:
-    """Yield the captures of a prefix, each once. Raises ListCutError after the last one.
+    """Yield the captures of a prefix, each once. Raises ListCutError after the last one, if any listing was cut.
 
-    The keys of a CDX server have no trailing slash, so that a prefix with one does not match the page of the directory
-    itself: it is queried separately.
+    The keys of a CDX server have no trailing slash, so a prefix with one does not match the page of the directory,
+    which is therefore queried separately.
     """
     cut = None
     for part in (prefix.folder, prefix) if prefix.folder else (prefix,):
@@ -131,19 +131,20 @@ async def list_with_folder_page(
 
 
 REMEMBERED_ROWS = 1 << 17
-"""Number of distinct rows that are remembered to drop duplicates. The largest page has 150,000 rows."""
+"""Number of distinct rows that are remembered to drop duplicates, which are close to each other. The largest page of a
+Wayback CDX server has 150,000 rows."""
 MAX_RESPONSE_BYTES = 1 << 29
-"""Largest page of rows, decoded; it is stored on disk. 150,000 rows with very long URLs need a tenth of it."""
+"""Largest page of rows in bytes, decoded; it is stored on disk. 150,000 rows with very long URLs need a tenth of it."""
 ROWS_PER_YIELD = 256
 """Number of rows after which other tasks may run."""
 MAX_ROW_BYTES = 8 << 20
-"""A longer row is skipped. A row has a URL of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
+"""Longer rows are skipped. A row has a URL of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
 MAX_BAD_ROWS = 10_000
-"""Number of invalid rows after which the rest is not read: it is not a CDX listing."""
+"""Number of invalid rows after which the rest is not read, because it is not a CDX listing."""
 MAX_LEADING_BAD_ROWS = 10_000
 """Number of rows after which a listing fails if none of them was readable."""
 ROW_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""Decodes a row. Numbers are returned as text, however large."""
+"""Decodes a row. Numbers become text, however large they are."""
 ROW_PROBLEM_KINDS = {
     "bad-field-count": "a row with other fields than the list says",
     "bad-json": "a row that is no array, or no object, of texts",
@@ -158,11 +159,11 @@ ROW_PROBLEM_KINDS = {
 }
 """The kinds of rows that are skipped, and why. They are counted in the `problems` of a client."""
 _READABLE_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
-# The Wayback CDX server's names of fields that pywb and `unlost.index.cdx` name differently.
+# Field names of the Wayback CDX server that differ from those of pywb and `unlost.index.cdx`.
 _FIELD_NAMES = {"original": "url", "mimetype": "mime", "statuscode": "status"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_CHUNK = 1 << 16
-# A string cannot contain a line break, so that a stray quote costs one row if each row is on its own line.
+_CHUNK_BYTES = 1 << 16
+# A string cannot contain a line break, so a stray quote costs only its row if each row is on a line of its own.
 _OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
 _FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
 _TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
@@ -191,8 +192,7 @@ def build_query(
 ) -> HttpRequest:
     """Return a query to an archive's CDX server. Raises UnsupportedError if it has none.
 
-    `url` is the first parameter and percent-encoded, because URLs have parameters of their own. `more` are further
-    parameters.
+    `url` is percent-encoded, because URLs have parameters of their own. `more` are further parameters.
     """
     if archive.cdx is None:
         raise UnsupportedError("it has no index server", archive.id)
@@ -219,7 +219,7 @@ class RecentlySeen:
 
     def is_new(self, item: Hashable) -> bool:
         """Return whether an item is seen for the first time, or was forgotten."""
-        # 64 bits, keyed by a secret of the process: among a million items, a collision is very unlikely.
+        # 64 bits, keyed by a secret of the process: a collision among a million items is very unlikely.
         fingerprint = hash(item)
         if fingerprint in self._now or fingerprint in self._before:
             return False
@@ -231,6 +231,8 @@ class RecentlySeen:
 
 class JsonRowReader:
     """Reads the rows of a JSON array one at a time, and skips invalid ones.
+
+    Parsing a whole page would take 86 MB of objects for 28 MB of text, and a single stray quote would cost all rows.
 
     Attributes:
         is_list: The body begins as an array; known after the first row.
@@ -251,7 +253,7 @@ class JsonRowReader:
 
     def __iter__(self) -> Iterator[list[object]]:
         """Yield the rows as lists. Numbers are returned as text."""
-        self._read_more(_CHUNK)
+        self._read_more(_CHUNK_BYTES)
         self._position = 3 if self._text.startswith(b"\xef\xbb\xbf") else 0
         self.is_list = self._skip_separators() == b"["
         if not self.is_list:
@@ -328,10 +330,10 @@ class JsonRowReader:
         return string.end()
 
     def _read_more_of_row(self) -> bool:
-        """Read twice as much of a row as before, for linear time. Returns False at the end or for too long a row."""
+        """Double the part of a row that was read, for linear time. Returns False at the end or for too long a row."""
         size = len(self._text) - self._position
         if size <= MAX_ROW_BYTES:
-            if self._read_more(max(_CHUNK, size)):
+            if self._read_more(max(_CHUNK_BYTES, size)):
                 return True
             self._position = len(self._text)
             return False
@@ -350,7 +352,7 @@ class JsonRowReader:
         while True:
             match = pattern.match(self._text, self._position)
             self._position = match.end() if match else self._position
-            if self._position < len(self._text) or not self._read_more(_CHUNK):
+            if self._position < len(self._text) or not self._read_more(_CHUNK_BYTES):
                 return
 
     def _read_more(self, count: int) -> bool:
@@ -370,6 +372,8 @@ class JsonRowReader:
 
 class CdxRowParser:
     """Parses the rows of one query into captures, and drops rows that were not requested.
+
+    The key of a row is not trusted: it is computed from the URL, so that no archive can list a page as another.
 
     Attributes:
         rows: Number of rows of any kind so far.
@@ -395,9 +399,10 @@ class CdxRowParser:
         self.new_captures = 0
 
     def parse_row(self, fields: Mapping[str, object]) -> Capture | None:
-        """Parse a row; None if it is skipped, which is counted. Raises FailedError if no row was readable so far.
+        """Parse a row; None if it is skipped, which is counted, or a duplicate.
 
-        `fields` may have the names of any CDX server, and values of any type.
+        `fields` may have the names of any CDX server, and values of any type. Raises FailedError after
+        `MAX_LEADING_BAD_ROWS` rows if none was readable.
         """
         self.rows += 1
         try:
@@ -418,7 +423,7 @@ class CdxRowParser:
         self._count_skipped(kind, ROW_PROBLEM_KINDS[kind])
 
     def check_readable(self, bad: int = 0) -> None:
-        """Raise FailedError if there were rows but none was readable: that does not mean that there are no captures.
+        """Raise FailedError if there were rows but none was readable, since that does not mean "no captures".
 
         `bad` is the number of invalid rows that were not passed to this parser.
         """
@@ -438,9 +443,9 @@ class CdxRowParser:
         url = texts.get("url", "")
         if not url or _CONTROL.search(url):
             raise RowError("bad-address", "expected an address, without control characters")
-        if addresses.foreign_scheme(url.encode("utf-8", "surrogateescape")) is not None:
+        if keys.foreign_scheme(url.encode("utf-8", "surrogateescape")) is not None:
             raise RowError("foreign-scheme", ROW_PROBLEM_KINDS["foreign-scheme"])
-        # Without the archive's key, which may be anything: the key is computed from the URL.
+        # With an empty key, so that the key is computed from the URL.
         row = IndexRow("", texts.get("timestamp", ""), texts, self.rows)
         capture = row.to_capture()
         if not self._prefix.covers(capture.key):

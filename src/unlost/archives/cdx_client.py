@@ -1,4 +1,8 @@
-"""Clients for archives with a CDX server: Wayback, pywb, and servers whose dialect is detected."""
+"""Clients for archives with a CDX server: Wayback, pywb, and servers whose dialect is detected.
+
+Revisits have the status `-` and the type `warc/revisit` in an index; a filter by status would silently drop them, so
+queries have no filters. `collapse` is not used either: it compares adjacent rows, also of different URLs.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -33,7 +37,7 @@ class CdxArchiveClient(ABC):
         archive: The archive's entry in the registry.
         client: Sends the requests.
         problems: Counts rows that could not be read or were not requested, see `unlost.archives.cdx.ROW_PROBLEM_KINDS`.
-        plain_headers: Replay returns original headers under their own names.
+        plain_headers: Whether replay returns original headers under their own names, as pywb does.
     """
 
     def __init__(
@@ -45,7 +49,7 @@ class CdxArchiveClient(ABC):
         self._replay = ReplayClient(archive, client, self.problems, plain_headers=plain_headers)
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of a URL, also revisits. Raises UriError, ListCutError after the last one."""
+        """Yield all captures of a URL, including revisits. Raises UriError, and ListCutError after the last one."""
         async for capture in self._list_captures(PrefixQuery.for_page(uri), (None, None)):
             yield capture
 
@@ -76,8 +80,9 @@ class WaybackClient(CdxArchiveClient):
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Fetch the capture closest to a date. Raises UriError, DateError.
 
-        The archive redirects from any date to the closest capture, so that no CDX query is needed. It sends 302 for
-        every captured redirect: its status is known only from the CDX server, and None here.
+        The archive redirects from any date to the closest capture, so that no CDX query is needed, whose rate limit is
+        far lower than that of replay. The archive sends 302 for every captured redirect; the captured status is known
+        only from the CDX server, and None here.
         """
         return await self._replay.fetch(uri, self._replay.raw_url(datetime_negotiation.target_datetime(date), uri))
 
@@ -116,7 +121,8 @@ class WaybackClient(CdxArchiveClient):
                         await asyncio.sleep(0)
                     if capture is not None:
                         yield capture
-            # A resume key continues the list, also beyond the cap of one query. Without any, a full page was cut off.
+            # A resume key continues the list beyond the cap of one query. A full page without a key is most likely cut:
+            # a false alarm costs a query, a missed cut may cost half a site.
             resume_key = page.resume_key
             if resume_key is None:
                 if row_parser.rows == cap or (limit and not resume_keys and row_parser.rows >= limit):
@@ -188,7 +194,10 @@ _PYWB_FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy
 
 
 class PywbClient(CdxArchiveClient):
-    """Client for an archive with pywb's CDX server. pywb serves no capture of a page that redirects to itself."""
+    """Client for an archive with pywb's CDX server.
+
+    pywb does not serve a capture that redirects to the page itself (the same SURT).
+    """
 
     def __init__(self, archive: Archive, client: HttpClient, problems: Problems | None = None) -> None:
         super().__init__(archive, client, problems, plain_headers=True)
@@ -216,7 +225,7 @@ class PywbClient(CdxArchiveClient):
     async def _list_captures(
         self, prefix: PrefixQuery, date_range: tuple[str | None, str | None]
     ) -> AsyncIterator[Capture]:
-        """Yield the captures of one query. pywb ignores `page` and `showResumeKey` and would return page 0 again."""
+        """Yield the captures of one query. There is no paging: pywb ignores `page` and `showResumeKey`."""
         lister = self.archive.lister
         more = {"fields": _PYWB_FIELDS} | ({"limit": str(int(lister.rows_per_page.value))} if lister else {})
         row_parser = CdxRowParser(self.archive, prefix, date_range, self.problems, f"{self.archive.id} cdx")
@@ -262,7 +271,7 @@ class PywbClient(CdxArchiveClient):
         return row_parser.parse_row(row)
 
 
-_MAX_WAYBACK_ROWS = 150_000  # the documented cap of a Wayback CDX query; a resume key continues the list
+_MAX_WAYBACK_ROWS = 150_000  # the documented cap of a Wayback CDX query, after which a resume key continues the list
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _DETECTION_BYTES = 1 << 12  # contains the beginning of the first row
 

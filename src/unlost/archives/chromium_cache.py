@@ -2,7 +2,8 @@
 
 All formats store entries with a key, a response head and a body. `ChromiumCacheClient` serves them as an archive.
 
-docs/browser-caches.md describes the formats, what is read, and the kinds of problems.
+docs/browser-caches.md describes the formats, what is read, and the kinds of problems. Constants are those of Chromium's
+`net/disk_cache` and `net/http`.
 """
 
 import hashlib
@@ -87,7 +88,7 @@ def _mix_tail(value: int, tail: bytes) -> int:
 
 
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)  # of Chromium's timestamps, in microseconds
-_HEAD_VERSIONS = (1, 2, 3)  # versions of the stored head; all begin alike
+_HEAD_VERSIONS = (1, 2, 3)  # versions of the stored metadata, which begin alike
 _TRUNCATED = 1 << 12
 _HAS_EXTRA = 1 << 31
 _EXTRA_DICTIONARY = 1
@@ -104,8 +105,8 @@ class ChromiumResponseInfo:
         status: Its status.
         headers: Its header fields.
         microseconds: When it was received, since 1601.
-        is_truncated: The browser did not receive the whole body.
-        has_dictionary: The body was compressed with a dictionary that is stored elsewhere.
+        is_truncated: Whether the browser did not receive the whole body.
+        has_dictionary: Whether the body was compressed with a dictionary, which is stored elsewhere.
     """
 
     status: int
@@ -123,7 +124,7 @@ class ChromiumEntry:
         key: Its key.
         info: The metadata of its response.
         length: Size of the stored body in bytes.
-        is_sparse: Only ranges of the body are stored.
+        is_sparse: Whether only ranges of the body are stored.
         filename: Its file, with an identifier after `#` if the file has several entries.
         offset: Where it begins in the file, in bytes.
         chunks: Returns the body.
@@ -206,7 +207,7 @@ def parse_response_info(data: bytes) -> ChromiumResponseInfo:
 
 
 SIMPLE_FILE_NAME = re.compile(r"[0-9a-f]{16}_0")
-"""The file of an entry, with head and body. `_1` has data derived from the body, `_s` ranges of it."""
+"""The file of an entry, with metadata and body. Files named `_1` have data derived from the body, `_s` ranges of it."""
 _SIMPLE_HEADER = struct.Struct("<QIII4x")  # magic, version, length of the key, its hash
 _SIMPLE_HEADER_MAGIC = 0xFCFB6D1BA7725C30
 _STREAM_END = struct.Struct("<QIII4x")  # magic, flags, CRC-32 of the stream, its length
@@ -316,7 +317,7 @@ def _read_simple_body(path: Path, start: int, end: int, crc: int | None) -> Chun
 
 
 BLOCK_FILE_NAME = re.compile(r"data_[0-9]{1,3}")
-"""A file with the blocks of several entries."""
+"""A file with blocks of several entries."""
 _INDEX = struct.Struct("<II20xi")  # magic, version, …, number of buckets
 _INDEX_MAGIC = 0xC103CAC3
 _INDEX_HEADER_BYTES = 368
@@ -326,7 +327,7 @@ _MAX_BUCKETS = 1 << 24  # 64 MiB, 256 times as many as the largest cache has
 _BLOCK_HEADER_BYTES = 8192
 _BLOCK_HEADER = struct.Struct("<II4xi")  # magic, version, …, size of a block in bytes
 _BLOCK_MAGIC = 0xC104CAC3
-_BLOCK_BYTES = {2: 256, 3: 1024, 4: 4096}  # by kind; kind 1 has the order of use, which is not needed
+_BLOCK_BYTES = {2: 256, 3: 1024, 4: 4096}  # by kind of address; kind 1 has the order of use, which is not needed
 # Hash of the key, next entry, ranking, 2 counts, state, creation time, length and address of the key, lengths and
 # addresses of the streams, flags. The hash of all these follows.
 _BLOCKFILE_ENTRY = struct.Struct("<I I I 8x i Q i I 4i 4I I".replace(" ", ""))
@@ -627,7 +628,7 @@ _CACHE_FORMATS: tuple[tuple[re.Pattern[str], Callable[[Path, str], ChromiumEntry
 
 
 def chromium_data_folder(folder: Path) -> Path:
-    """Return the directory of the entries, given that directory, a `Cache`, a profile, or a directory of profiles."""
+    """Return the directory of the entries, given it, a `Cache` directory, a profile, or a directory of profiles."""
     for subfolder in ("Cache_Data", "Cache/Cache_Data", "Default/Cache/Cache_Data"):
         if (folder / subfolder).is_dir():
             return folder / subfolder
@@ -639,7 +640,7 @@ def read_chromium_responses(
 ) -> Generator[CachedResponse, None, None]:
     """Yield every complete response to a GET request, in no particular order.
 
-    Memory: the metadata of one entry. An entry that is deleted meanwhile is skipped.
+    Only the metadata of one entry is in memory. An entry that is deleted meanwhile is skipped.
 
     Args:
         folder: The directory of the entries.

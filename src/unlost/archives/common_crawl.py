@@ -1,7 +1,8 @@
 """Client for Common Crawl: a CDX index for each crawl, and single records of large WARC files by HTTP Range.
 
-A query without captures is a 404 with a JSON message; 503 asks to slow down. A record is one gzip member, so that a
-range request returns a complete one.
+There is no index of all crawls, so crawls are queried one by one, those that may have the closest capture first. A
+query without captures is a 404 with a JSON message; 503 asks to slow down. A record is one gzip member, so a range
+request returns a complete record.
 """
 
 import asyncio
@@ -31,21 +32,21 @@ from unlost.warc import reader
 from unlost.warc.reader import StoredRecord
 
 MAX_CRAWLS = 10_000
-"""Largest number of crawls in a list. The public one has more than a hundred, and grows by one each month."""
+"""Largest number of crawls in a list. The public list has more than a hundred, and grows by one each month."""
 MAX_INDEX_PAGES = 10_000
-"""Pages of one query that are requested. The server's page is five blocks of 3,000 rows."""
+"""Maximum number of pages of one query that are requested. The server's pages have five blocks of 3,000 rows."""
 MAX_RECORD_BYTES = 64 << 20
-"""Largest compressed record. Common Crawl truncates bodies at 1 MiB, and announced 5 MiB."""
+"""Largest compressed record. Common Crawl truncates bodies at 1 MiB, and has announced 5 MiB."""
 _WEEKLY = re.compile(r"CC-MAIN-(\d{4})-(\d{2})", re.ASCII)
 _YEARLY = re.compile(r"CC-MAIN-(\d{4})(?:-(\d{4}))?", re.ASCII)
-# A crawl takes weeks, and its name has one of them: captures of weeks before and after may belong to it.
+# A crawl takes weeks, and its name contains one of them, so captures of weeks before and after may belong to it.
 _CRAWL_MARGIN = timedelta(weeks=10)
 _MAX_LIST_BYTES = 8 << 20  # of the list of crawls, which had 40 kB in 2026
 _MAX_PAGE_BYTES = 64 << 20  # 15,000 rows of about 500 bytes are 8 MB
 _MAX_MESSAGE_BYTES = 1 << 16
-_FULL_PAGE = 1_000  # rows; fewer captures of one URL have no second page
-_BATCH = 500
-_MAX_BAD_ROWS = 1_000  # invalid rows, if they are more than the valid ones
+_FULL_PAGE_ROWS = 1_000  # a query for one URL with fewer rows has no second page
+_BATCH_ROWS = 500
+_MAX_BAD_ROWS = 1_000  # before a page fails whose rows are mostly invalid
 _MAX_WHOLE_BYTES = 8 << 20  # of a WARC file from a server that ignores Range
 _WARC_FILENAME = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:\d+|\*)", re.ASCII)
@@ -74,7 +75,8 @@ class CommonCrawlIndex(NamedTuple):
 def parse_crawl_list(text: bytes, url: str) -> tuple[list[CommonCrawlIndex], int]:
     """Parse a `collinfo.json` into the crawls, newest first, and the number of skipped entries.
 
-    Invalid entries are skipped, and those whose CDX server is not on the host of the list.
+    Invalid entries are skipped, and so are entries whose CDX server is not on the host of the list, so that the list
+    cannot direct requests elsewhere.
 
     Args:
         text: The JSON.
@@ -166,7 +168,7 @@ class CommonCrawlIndexClient:
     async def _list_captures(
         self, crawl: CommonCrawlIndex, prefix: PrefixQuery, span: tuple[str, str]
     ) -> AsyncIterator[Capture]:
-        # Nearly all queries for one URL have a single page: the number of pages is requested only if it is full.
+        # Nearly all queries for one URL have a single page, so the number of pages is requested only if it is full.
         pages = 1 if prefix.match == "exact" else await self._count_pages(crawl, prefix, span)
         number, last_digest = 0, b""
         while number < min(pages, MAX_INDEX_PAGES):
@@ -188,7 +190,7 @@ class CommonCrawlIndexClient:
                         and span[0] <= capture.datetime <= span[1]
                     ):
                         yield capture
-            if number == 0 and prefix.match == "exact" and rows >= _FULL_PAGE:
+            if number == 0 and prefix.match == "exact" and rows >= _FULL_PAGE_ROWS:
                 pages = await self._count_pages(crawl, prefix, span)
             number += 1
         if pages > MAX_INDEX_PAGES:
@@ -237,7 +239,7 @@ class CommonCrawlIndexClient:
         """
         lines = read_stream_lines(response.body, self._problems, crawl.id)
         good = bad = 0
-        while batch := await asyncio.to_thread(lambda: list(islice(lines, _BATCH))):
+        while batch := await asyncio.to_thread(lambda: list(islice(lines, _BATCH_ROWS))):
             for capture in await asyncio.to_thread(self._parse_rows, batch, crawl):
                 good, bad = good + (capture is not None), bad + (capture is None)
                 yield capture
@@ -429,7 +431,7 @@ class CommonCrawlClient:
         return warc_capture.apply_revisit(record, capture, fetched)
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Fetch the capture closest to a date, or the last one. Queries crawls until none can have a closer one.
+        """Fetch the capture closest to a date, or the last one. Queries crawls until none can have a closer capture.
 
         Raises UriError, DateError, FailedError, NotNowError.
         """
@@ -482,7 +484,7 @@ class CommonCrawlClient:
             raise ListCutError(message, self.archive.id)
 
     async def _closest(self, uri: str, first: str, last: str, *, revisits: bool) -> Capture | None:
-        """Return the capture closest to a period. Queries the crawls closest to it."""
+        """Return the capture closest to a period, querying the crawls in the order of their distance to it."""
         page = PrefixQuery.for_page(uri)
         crawls = sorted(await self.list_crawls(), key=lambda crawl: crawl.seconds_from(first, last))
         closest, closest_rank = None, (float("inf"), 0.0)

@@ -1,4 +1,4 @@
-"""Datetime negotiation: how close captures are to a date, which may have less than 14 digits (`2014` is a year)."""
+"""Datetime negotiation: how close captures are to a date, which may have fewer than 14 digits (`2014` is a year)."""
 
 from collections.abc import AsyncIterator
 
@@ -6,17 +6,17 @@ from unlost import dates
 from unlost.capture import Capture
 
 LAST_DATETIME = "99991231235959"
-"""The date to which the last capture is closest."""
+"""The end of time, to which the last capture is closest."""
 
 LAST_QUERY_DATETIME = "29991231235959"
-"""The same in requests: pywb rejects later dates."""
+"""The end of time in requests, because pywb rejects later dates."""
 
 ALL_TIME = ("00010101000000", LAST_DATETIME)
 """From the earliest to the latest date."""
 
 
 def date_span(date: str | None) -> tuple[str, str]:
-    """Return the first and last moment of a date of 1 to 14 digits; for None, the end of time. Raises DateError.
+    """Return the first and last second of a date of 1 to 14 digits; for None, the end of time. Raises DateError.
 
     >>> date_span("2014"), date_span(None)
     (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
@@ -25,10 +25,9 @@ def date_span(date: str | None) -> tuple[str, str]:
 
 
 def target_datetime(date: str | None) -> str:
-    """Return the date to request from an archive that takes 14 digits only. Raises DateError.
+    """Return the date to request from an archive that accepts only 14 digits. Raises DateError.
 
-    It is the middle of the period: the capture closest to it is in the period if any is; otherwise, it is the one
-    closest to an end of the period.
+    It is the middle of the period: no capture outside the period is closer to it than any inside.
 
     >>> target_datetime("2014"), target_datetime(None)
     ('20140702115959', '29991231235959')
@@ -40,7 +39,7 @@ def target_datetime(date: str | None) -> str:
 
 
 def pad_bounds(first: str | None, last: str | None) -> tuple[str | None, str | None]:
-    """Pad two dates of 1 to 14 digits to 14, because servers pad them differently; None is unchanged. Raises DateError.
+    """Pad two dates of 1 to 14 digits to 14, since servers pad them differently; None is unchanged. Raises DateError.
 
     >>> pad_bounds("2014", "2015"), pad_bounds(None, None)
     (('20140101000000', '20151231235959'), (None, None))

@@ -1,6 +1,7 @@
 """Firefox's cache (`cache2`): a file for each entry, with the body first and its metadata after it.
 
 `FirefoxCacheClient` serves it as an archive. docs/browser-caches.md describes what is read and the kinds of problems.
+Constants are those of Firefox's `netwerk/cache2`.
 """
 
 import re
@@ -38,12 +39,12 @@ from unlost.problems import Problems
 from unlost.registry.models import Archive
 
 _ENTRY_FILE_NAME = re.compile(r"[0-9A-F]{40}")
-_CHUNK_BYTES = 1 << 18  # of a body, each with a hash of 16 bits
+_CHUNK_BYTES = 1 << 18  # of a body; each chunk has a hash of 16 bits
 _UINT32 = struct.Struct(">I")
 _HEADER = struct.Struct(">7I")  # version, fetches, last fetched, last modified, frecency, expires, length of the key
 _FLAGS_BYTES = 4  # after the header, since version 2
 _VERSIONS = (1, 2, 3, 4)
-_TRAILING_VERSION_SINCE = 4  # since this version, the version is also stored before the last number of a file
+_TRAILING_VERSION = 4  # the version that is also stored before the last number of a file
 _ENCRYPTED = 1 << 31  # flag in the last number, in that version
 _MAX_METADATA_BYTES = MAX_HEAD_BYTES  # without the hashes; Firefox stores less
 _ALTERNATIVE_DATA = re.compile(r"[0-9]+;([0-9]{1,18}),")  # data derived from the body, stored after it
@@ -51,14 +52,14 @@ _ALTERNATIVE_DATA = re.compile(r"[0-9]+;([0-9]{1,18}),")  # data derived from th
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The metadata of an entry, which follow its body in the file.
+    """The metadata of an entry.
 
     Attributes:
         key: Its key.
         elements: Named values, among them the response head.
         date: When it was last modified, or else last fetched, in seconds since 1970.
-        size: Bytes before the metadata: the body and data derived from it.
-        length: Bytes of the body.
+        size: Size of the body and of data derived from it, in bytes.
+        length: Size of the body in bytes.
         hashes: The hash of each chunk of the body.
     """
 
@@ -83,7 +84,7 @@ def read_firefox_responses(
 ) -> Generator[CachedResponse, None, None]:
     """Yield every complete response to a GET request, in no particular order.
 
-    Memory: the metadata of one entry. An entry that is deleted meanwhile is skipped.
+    Only the metadata of one entry is in memory. An entry that is deleted meanwhile is skipped.
 
     Args:
         folder: The directory of the entries.
@@ -149,7 +150,7 @@ def _read_entry(file: BinaryIO) -> _Entry:
     version, size = struct.unpack(">2I", file.read(2 * _UINT32.size))
     end -= _UINT32.size
     # Older files have the end of a text and its NUL in this place, which is never a small number.
-    if version == _TRAILING_VERSION_SINCE:
+    if version == _TRAILING_VERSION:
         end -= _UINT32.size
         if size & _ENCRYPTED:
             raise _EncryptedError("expected an entry, found an encrypted one")

@@ -1,7 +1,9 @@
 """HAR files (HTTP Archive 1.1 and 1.2) as exported by browsers: responses, and bodies where they are included.
 
-A HAR file is one JSON document of any size; its entries are located without loading it. `HarClient` serves them as an
-archive. docs/browser-caches.md describes what is read and the kinds of problems.
+A HAR file is one JSON document of any size. Its entries are located by their brackets, without loading the document,
+and each is parsed separately: memory is bounded by the largest entry, and an invalid entry does not affect others.
+
+`HarClient` serves the responses as an archive. docs/browser-caches.md describes what is read and the kinds of problems.
 """
 
 import base64
@@ -41,15 +43,16 @@ ReadBytes = Callable[[int], bytes]
 HAR_SUFFIXES = (".har", ".har.gz")
 """Extensions of HAR files in a directory."""
 MAX_ENTRY_BYTES = 1 << 27
-"""Largest entry: a body of about 96 MB in base64. It is held in memory, more than once."""
+"""Largest entry, which has a body of about 96 MB in base64. An entry is in memory more than once."""
 MAX_DECOMPRESSED_BYTES = 1 << 32
 """Largest decompressed HAR, which is written to a temporary file."""
 _GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
+# Possessive quantifiers prevent backtracking.
 _OUTSIDE_STRING = re.compile(rb'[^"{}\[\]]*+')
 _INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _BACKSLASH, _QUOTE, _BRACE, _BRACKET = b'\\"{['
-_MAX_NAME_BYTES = 16  # beginning of a string that is stored; the names compared with are shorter
+_MAX_NAME_BYTES = 16  # of a string that are retained; the names to compare with are shorter
 # Nesting depths in the document: {"log": {"entries": [{…}, …]}}
 _LOG_DEPTH, _ENTRIES_DEPTH, _ENTRY_DEPTH = 1, 2, 3
 
@@ -57,8 +60,8 @@ _LOG_DEPTH, _ENTRIES_DEPTH, _ENTRY_DEPTH = 1, 2, 3
 def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
     """Yield the beginning and end of each object in the list `log.entries`, as byte offsets.
 
-    Memory: one piece of the text. Time is linear in any text: objects are found by their brackets and need not be valid
-    JSON.
+    One chunk of the text is in memory. Takes linear time for any text: objects are found by their brackets and need not
+    be valid JSON.
 
     Raises:
         TruncatedEntryError: The document has no end. Raised after all objects that were found.
@@ -109,7 +112,7 @@ def _brackets(read: ReadBytes) -> Iterator[tuple[int, int, bytes]]:
     """Yield each bracket outside of strings: its offset, the bracket, and the beginning of the string before it."""
     base, data = 0, b""
     in_string, name = False, b""
-    while chunk := read(_CHUNK):
+    while chunk := read(_CHUNK_BYTES):
         data += chunk
         position = 0
         while position < len(data):
@@ -144,7 +147,7 @@ def read_har_responses(
 ) -> Generator[CachedResponse, None, None]:
     """Yield every response to a GET request in a HAR file, or in all of a directory, in order.
 
-    Memory: one entry.
+    One entry is in memory.
 
     Args:
         place: The file or directory.
@@ -233,13 +236,13 @@ def _decompressing(file: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_seekable(path: Path) -> Iterator[BinaryIO]:
-    """Return the decompressed content of a file, in a temporary file if seeking would be slow."""
+    """Return the decompressed content of a file, in a temporary file if it was compressed and seeking would be slow."""
     with open_regular_file(path) as file, _decompressing(file) as text:
         if text is file:
             yield file
             return
         with tempfile.TemporaryFile() as decompressed:
-            while chunk := text.read(_CHUNK):
+            while chunk := text.read(_CHUNK_BYTES):
                 if decompressed.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
                     raise _HarTooLargeError(
                         f"expected at most {MAX_DECOMPRESSED_BYTES} bytes, found more once unpacked"

@@ -57,7 +57,8 @@ _FLATPAK_AND_SNAP = (
     "snap/brave/common/.cache",
     "snap/firefox/common/.cache",
 )
-# Browsers show the directory of a profile's settings (`chrome://version`, `about:profiles`); the cache is elsewhere.
+# Browsers show the directory of a profile's settings (`chrome://version`, `about:profiles`), but the cache is
+# elsewhere.
 _SETTINGS_TO_CACHE = (
     ("/.config/", "/.cache/"),
     ("/config/", "/cache/"),
@@ -66,14 +67,14 @@ _SETTINGS_TO_CACHE = (
     ("/AppData/Roaming/", "/AppData/Local/"),
 )
 _CHROMIUM_FILE = re.compile(r"index|index-dir|data_[0-3]|sqldb[0-9]+|[0-9a-f]{16}_[01s]")
-# How directory names of browsers begin, in lower case.
+# Beginnings of the names of browsers' directories, in lower case.
 _BROWSER_BY_FOLDER = {
     "chromium": "chromium", "google-chrome": "chrome", "chrome": "chrome", "brave": "brave", "microsoft-edge": "edge",
     "microsoft edge": "edge", "edge": "edge", "firefox": "firefox", "mozilla": "firefox",
 }  # fmt: skip
 ALL_PROFILES = "auto"
-"""Stands for all browser profiles that can be found."""
-_MAX_NAME = 100  # characters of a file name that become part of an id
+"""Selects all browser profiles in the standard locations."""
+_MAX_NAME_CHARS = 100  # of a file name that become part of an ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def _browser_of(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _LocalSource:
-    """An archive without an id. For a browser, `profile` is the profile's name."""
+    """An archive without an ID. For a browser, `profile` is the name of the profile."""
 
     prefix: str
     archive: Archive
@@ -208,7 +209,7 @@ def local_source_archives(
     browser_cache: Iterable[Path | str] = (),
     on_message: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Archive]:
-    """Return an archive for each source, by id: `warc:NAME`, `har:NAME`, `BROWSER:PROFILE`.
+    """Return an archive for each source, by ID: `warc:NAME`, `har:NAME`, `BROWSER:PROFILE`.
 
     Every source is opened, so that a missing or invalid file is reported before any work begins.
 
@@ -333,7 +334,7 @@ def check_has_entries(archive: Archive) -> None:
 
 
 def _assign_ids(sources: Iterable[_LocalSource]) -> dict[str, Archive]:
-    """Return archives by id, without duplicates. Files of one name are distinguished by their directories."""
+    """Return archives by ID, without duplicates. Files with the same name are distinguished by their directories."""
     by_path = {(source.archive.kind, Path(source.archive.folder or "").resolve()): source for source in sources}
     named = [(source.prefix, _source_names(source, path), source.archive) for (_, path), source in by_path.items()]
     counts = Counter((prefix, short) for prefix, (short, _), _ in named)
@@ -347,11 +348,11 @@ def _assign_ids(sources: Iterable[_LocalSource]) -> dict[str, Archive]:
 
 
 def _source_names(source: _LocalSource, path: Path) -> tuple[str, str]:
-    """Return a short name for a source, and a long one for use if another source has the short one."""
+    """Return a short name for a source, and a long one in case another source has the same short name."""
     if source.profile is not None:
         return _printable(source.profile), _printable(source.profile)
     return _printable(path.name or "root"), _printable("/".join(path.parts[-2:]))
 
 
 def _printable(text: str) -> str:
-    return "".join(each if each.isprintable() else "_" for each in text)[-_MAX_NAME:]
+    return "".join(each if each.isprintable() else "_" for each in text)[-_MAX_NAME_CHARS:]

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.archives import datetime_negotiation
 from unlost.archives.base import FetchedCapture
 from unlost.archives.cdx_client import CdxServerClient
@@ -16,11 +15,12 @@ from unlost.http.models import HttpClient
 from unlost.memento.timemap import MEDIA_TYPE, Mementos, MementoTuple
 from unlost.problems import Problems
 from unlost.registry.models import Archive
+from unlost.uri import keys
 from unlost.uri.normalize import normalize_input_url
 
 
 class MementoClient:
-    """Client for an archive with a TimeMap, a TimeGate, or both. With a CDX server it lists prefixes, too.
+    """Client for an archive with a TimeMap, a TimeGate, or both. If it has a CDX server, prefixes can be listed, too.
 
     Attributes:
         problems: Counts what could not be read in responses.
@@ -74,7 +74,7 @@ class MementoClient:
             yield capture
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Fetch a capture, unmodified if the archive serves it so, else as it displays it. Raises ArchiveError."""
+        """Fetch a capture: raw, if the registry has a URL for that, else as displayed. Raises ArchiveError."""
         url = raw_memento_url(self.archive, capture.datetime, capture.uri) or capture.urim
         if url is None and self.archive.cdx is not None:
             # A CDX row has no URI-M: the TimeGate or the TimeMap resolves it.
@@ -95,7 +95,7 @@ class MementoClient:
         target = await self._replay.resolve(uri, timegate, headers, stop_at_date=True)
         if target is None:
             return None
-        target.response.body.close()  # as the archive displays it, with a banner
+        target.response.body.close()  # the archive displays it with a banner; the raw capture is fetched instead
         url = raw_memento_url(self.archive, target.datetime, uri)
         return await self._replay.fetch(uri, url or timegate)
 
@@ -136,7 +136,7 @@ class MementoClient:
                 yield capture
             return
         original = links.original if links.original and is_same_page(links.original, uri) else normalize_input_url(uri)
-        key = addresses.key(original)
+        key = keys.key(original)
         mementos = {memento.datetime: join_url(target.response.url, memento.uri) for memento in links.mementos}
         for moment, url in sorted(({target.datetime: target.url} | mementos).items()):
             yield Capture(original, key, moment, archive=self.archive.id, urim=url)

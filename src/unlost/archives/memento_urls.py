@@ -5,13 +5,13 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.errors import DateError, UriError
 from unlost.registry.models import Archive
+from unlost.uri import keys
 from unlost.uri.normalize import escape_url, normalize_input_url
 
 _MODIFIER = re.compile(r"\{datetime\}[a-z]{2}_/")
-# 14 digits are a date whatever follows; fewer digits only if a URL with its scheme follows.
+# 14 digits are a date whatever follows; fewer digits are a date only if a URL with a scheme follows.
 _MEMENTO_PATH = re.compile(
     r"/(?:(\d{14})(?:[a-z]{2}_)?/|(\d{1,13})(?:[a-z]{2}_)?/(?=https?:/))(.+)", re.DOTALL | re.ASCII
 )
@@ -74,7 +74,7 @@ def parse_memento_url(url: str) -> MementoUrl | None:
 
 
 def join_url(base: str, link: str) -> str:
-    """Resolve a link. One that cannot be resolved is returned unchanged.
+    """Resolve a link; return it unchanged if it cannot be resolved.
 
     >>> join_url("http://a.org/x/y", "../z"), join_url("http://a.org/", "http://[b")
     ('http://a.org/z', 'http://[b')
@@ -88,7 +88,7 @@ def join_url(base: str, link: str) -> str:
 def is_same_page(one: str, other: str) -> bool:
     """Return whether two URLs have the same key, ignoring scheme, case and `www`."""
     try:
-        return addresses.key(one) == addresses.key(other)
+        return keys.key(one) == keys.key(other)
     except UriError:
         return one == other
 

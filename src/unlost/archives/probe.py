@@ -1,6 +1,8 @@
 """Probes archives: whether each responds for one page, and where it publishes its MementoMap.
 
-The link relation `mementomap` is searched for in the Link header of a TimeMap, on the home page, and at the TimeGate.
+The link relation `mementomap` is searched for in the Link header of a TimeMap, on the home page, and in the Link header
+of the TimeGate. For an archive with a TimeMap, no client is involved, so that a fault of a client is not taken for one
+of the archive.
 """
 
 import asyncio
@@ -23,12 +25,12 @@ from unlost.registry.models import Archive, RequestKind
 from unlost.uri.normalize import normalize_input_url
 
 MEMENTOMAP_RELATION = "mementomap"
-_MAX_LINKS = 10  # of one response: an archive has one map, or a few
+_MAX_LINKS = 10  # of one response; an archive has one map, or a few
 _MAX_HEADER = 1 << 14  # characters of Link headers; servers send less
 _MAX_HEAD = 1 << 16  # bytes of a page in which its head must end
 _MAX_PAGE = 1 << 22  # bytes of a home page
 _MAX_MEMENTO_BYTES = 1 << 24  # bytes of a memento, which a TimeGate may send in its response
-_MAX_TIMEMAP_BYTES = 1 << 24  # bytes of a TimeMap that are worth downloading for a test: a hundred thousand mementos
+_MAX_TIMEMAP_BYTES = 1 << 24  # bytes of a TimeMap that are worth downloading for a probe: a hundred thousand mementos
 _MAX_COUNTED = 10_000  # captures that are counted without a TimeMap
 # A URL in angle brackets and its parameters (RFC 8288, section 3).
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s=;,"<>]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)')
@@ -89,7 +91,7 @@ async def discover_maps(
         except ArchiveError as error:
             problems.append(f"{request.url}: {error}")
             continue
-        # The body of a TimeGate's response is an archived page: only its headers are the archive's own.
+        # The body of a TimeGate's response may be an archived page; only its headers are the archive's own.
         maps = [*maps_in_headers(response), *(maps_in_page(response) if request.url == home else ())]
     return MapDiscovery(tuple(maps), tuple(problems))
 
@@ -183,9 +185,9 @@ class ProbeResult:
         message: The error message; empty if the archive responded.
         seconds: Time until the response, without the search for maps.
         capture_count: Number of captures of the page that it lists.
-        has_more: It has more captures than were counted. For a very long list, none are counted.
-        first: Date of the earliest one, 14 digits; None without captures.
-        last: Date of the latest one, 14 digits; None without captures.
+        has_more: Whether it has more captures than were counted. For a very long list, none are counted.
+        first: Date of the earliest capture, 14 digits; None if there are none.
+        last: Date of the latest capture, 14 digits; None if there are none.
         maps: Where it publishes its MementoMap.
         problems: What could not be searched for a map.
     """
@@ -255,7 +257,7 @@ async def _probe(archive: Archive, client: HttpClient, uri: str, clock: Clock, t
         return ProbeResult(archive, _outcome(error), str(error), clock.now() - begin)
     except (InputError, OSError) as error:
         if archive.folder is None:
-            raise  # not the archive's fault: limits that cannot be stored, a full disk
+            raise  # a local failure: rate limits that cannot be stored, a full disk
         return ProbeResult(archive, "unreachable", str(error), clock.now() - begin)
     seconds = clock.now() - begin
     try:
@@ -297,7 +299,7 @@ async def _query_captures(archive: Archive, client: HttpClient, uri: str) -> _Li
     try:
         response = await client.send(archive, request)
     except FailedError as error:
-        if error.kind == "too-large":  # a response nevertheless
+        if error.kind == "too-large":  # the archive has responded
             return _ListedCaptures(0, has_more=True)
         raise
     if not has_content(archive, response):

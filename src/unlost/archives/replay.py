@@ -1,6 +1,7 @@
 """Fetches one capture: follows redirects to it, tells captures from the archive's own pages, checks the digest.
 
-A response is a capture if and only if it has Memento-Datetime, whatever its status (RFC 7089).
+A response is a capture if and only if it has Memento-Datetime (RFC 7089), even with status 404 or 429; without it, the
+status is the archive's own.
 """
 
 import asyncio
@@ -9,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.archives.base import FetchedCapture, has_content
 from unlost.archives.memento_urls import (
     MementoUrl,
@@ -28,28 +28,29 @@ from unlost.http.models import BodyTooLargeError, HttpClient, HttpRequest, HttpR
 from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
+from unlost.uri import keys
 from unlost.uri.normalize import normalize_input_url
 
 MAX_CAPTURE_BYTES = 1 << 28
 """Largest capture. A larger one is a FailedError of kind `too-large`. Large captures are stored on disk."""
 _INLINE_DIGEST_BYTES = 1 << 16  # digests of smaller bodies are computed without a thread
-_READ_UNTIL_CLOSE = 50  # responses whose Content-Length is ignored after one that was wrong
-_MAX_REDIRECTS = 5  # from one URL to a capture; two are usual: to another host, to the closest date
+_READ_UNTIL_CLOSE = 50  # responses whose Content-Length is ignored after a wrong one
+_MAX_REDIRECTS = 5  # from one URL to a capture; two are usual: to another host, and to the closest date
 _ORIGINAL_HEADER_PREFIX = "x-archive-orig-"
-# Headers that archives add to raw captures, and those of the connection.
+# Headers that archives add to raw captures, and headers of the connection.
 _ARCHIVE_HEADERS = {
     "memento-datetime", "link", "content-location", "preference-applied", "vary", "date", "connection", "keep-alive",
     "transfer-encoding", "te", "trailer", "upgrade", "content-security-policy", "cache-control", "server-timing", "via",
 }  # fmt: skip
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _MAX_GZIP_LAYERS = 2  # misconfigured servers compress twice, not more often
-# Text never begins with the bytes of gzip, so that a body of these types which does is compressed.
+# Text never begins with the magic bytes of gzip, so a body of these types that does is compressed.
 _TEXT_PREFIXES = ("text/", "application/javascript", "application/x-javascript", "application/json", "application/xml")
 _TEXT_ENDINGS = ("+xml", "+json")
 
 
 def is_text_type(mime: str | None) -> bool:
-    """Return whether a media type is text, which never begins with the bytes of gzip."""
+    """Return whether a media type is text, which never begins with the magic bytes of gzip."""
     return mime is not None and (mime.startswith(_TEXT_PREFIXES) or mime.endswith(_TEXT_ENDINGS))
 
 
@@ -66,9 +67,9 @@ def decompress_gzip_text(
 ) -> BinaryIO:
     """Decompress a text that is still compressed with gzip; return any other body unchanged.
 
-    The coding that headers declare was decoded before; this is for archives that do not declare it, or declare the
-    coding of the original wrongly. A truncated body is decoded as far as possible and counted as `cut-gzip`; a body
-    that is not gzip after all is unchanged.
+    The coding that headers declare has been decoded already; this is for archives that do not declare a coding, or
+    repeat the wrong Content-Encoding of the original. A truncated body is decoded as far as possible and counted as
+    `cut-gzip`; a body that is not gzip after all is unchanged.
 
     Raises:
         FailedError: It has more than `limit` bytes; of kind `too-large`.
@@ -98,7 +99,8 @@ class ReplayTarget:
         datetime: Date of the capture, 14 digits.
         url: URL of the capture in the archive.
         redirect: Original URL to which the capture redirects; None if it does not redirect.
-        is_rewritten: The archive rewrote that redirect to a URL of its own.
+        is_rewritten: Whether the archive rewrote that redirect to a URL of its own, as the Wayback Machine does and
+            pywb does not.
     """
 
     response: HttpResponse
@@ -116,10 +118,10 @@ class ReplayClient:
         archive: The archive's entry in the registry.
         client: Sends the requests.
         problems: Counts what could not be read.
-        plain_headers: Original headers are also returned under their own names (pywb), not only with the prefix
+        plain_headers: Whether original headers are also returned under their own names (pywb), not only with the prefix
             `X-Archive-Orig-`.
-        until_close_left: Number of further responses whose Content-Length is ignored, because the last one that was
-            checked was wrong.
+        until_close_left: Number of further responses whose Content-Length is ignored, because the last
+            Content-Length that was checked was wrong.
     """
 
     archive: Archive
@@ -129,7 +131,7 @@ class ReplayClient:
     until_close_left: int = 0
 
     def raw_url(self, datetime: str, uri: str) -> str:
-        """Return the URL of a raw capture. Raises UriError, UnsupportedError if the registry has none."""
+        """Return the URL of a raw capture. Raises UriError, and UnsupportedError if the registry has no such URL."""
         url = raw_memento_url(self.archive, datetime, uri)
         if url is None:
             raise UnsupportedError("the registry does not say where its copies are", self.archive.id)
@@ -138,7 +140,7 @@ class ReplayClient:
     async def fetch(
         self, uri: str, url: str, listed: Capture | None = None, headers: Mapping[str, str] | None = None
     ) -> FetchedCapture | None:
-        """Fetch the capture of a page at a URL of this archive, or the closest one to which that redirects.
+        """Fetch the capture of a page at a URL of this archive, or the closest capture, to which the URL redirects.
 
         Args:
             uri: The requested page.
@@ -152,7 +154,7 @@ class ReplayClient:
         Raises:
             FailedError: The request failed; of kind `foreign` for a capture of another page.
         """
-        # Without a digest, nothing tells which length is right.
+        # Without a digest, it is unknown which length is right.
         is_until_close = self.until_close_left > 0 and listed is not None and listed.digest is not None
         if is_until_close:
             self.until_close_left -= 1
@@ -182,7 +184,7 @@ class ReplayClient:
             url: The URL in the archive.
             headers: Header fields of the requests.
             stop_at_date: Stop when the date of the capture is known.
-            is_until_close: Read bodies until the archive closes the connection, also beyond Content-Length.
+            is_until_close: Read bodies until the archive closes the connection, even beyond Content-Length.
 
         Returns:
             The capture; None if there is none.
@@ -233,7 +235,7 @@ class ReplayClient:
         headers = self._original_headers(response)
         mime = _mime(next((value for name, value in headers if name.lower() == "content-type"), None))
         if listed is None or listed.datetime != target.datetime:
-            listed = Capture(original, addresses.key(original), target.datetime, archive=self.archive.id)
+            listed = Capture(original, keys.key(original), target.datetime, archive=self.archive.id)
         capture = replace(
             listed,
             status=_captured_status(target, listed),
@@ -261,7 +263,7 @@ class ReplayClient:
         """Request a response again and ignore its Content-Length; None unless its body then has the listed digest.
 
         Some archives, pywb among them, repeat the captured Content-Length, which may be that of the encoded body. Other
-        captures are usually affected, too, so that Content-Length is ignored for a while.
+        captures are usually affected as well, so Content-Length is then ignored for `_READ_UNTIL_CLOSE` responses.
         """
         if response.header("content-length") != str(response.size):
             self.until_close_left = 0
@@ -289,7 +291,7 @@ class ReplayClient:
             return dates.from_http(text)
         except DateError as error:
             self.problems.add(Problem("bad-date", f"{self.archive.id} copy", None, 0, str(error)))
-        # It is a capture nevertheless, and most URLs contain its date.
+        # With an invalid date it is a capture nevertheless, and most URLs contain the date.
         memento = parse_memento_url(_response_url(response))
         if memento is None or len(memento.datetime) != 14:
             response.body.close()
@@ -338,9 +340,9 @@ async def _matches_digest(response: HttpResponse, digest: str) -> bool | None:
 def _redirect_datetime(uri: str, moment: str | None, memento: MementoUrl | None, *, is_elsewhere: bool) -> str | None:
     """Return when a redirect was captured; None if it is the archive's own, on the way to a capture of the page.
 
-    An archive's own redirects lead to another date of the same page, or from a TimeGate to the page itself. Captured
-    redirects lead, in archives that rewrite them, to a memento of their target with their own date, which identifies
-    them also without Memento-Datetime.
+    The target decides. An archive's own redirects lead to another date of the same page, or from a TimeGate to the page
+    itself. Archives that rewrite captured redirects send them to a memento of their target with the date of the
+    capture, which identifies them even without Memento-Datetime.
 
     Args:
         uri: The requested page.
@@ -378,7 +380,7 @@ def _original_url(response: HttpResponse) -> str | None:
     """Return the URI-R in the Link header of a capture; None if there is none or it is invalid."""
     original = parse_link_headers(response).original
     try:
-        return original if original and addresses.key(original) else None
+        return original if original and keys.key(original) else None
     except UriError:
         return None
 
@@ -386,8 +388,8 @@ def _original_url(response: HttpResponse) -> str | None:
 def _captured_status(target: ReplayTarget, listed: Capture) -> int | None:
     """Return the captured status; None if it is unknown.
 
-    An archive that rewrites redirects may send 302 for all of them, as the Wayback Machine does: then only the listing
-    has the captured one.
+    An archive that rewrites redirects may send 302 for all of them, as the Wayback Machine does. Then only the listing
+    has the captured status.
     """
     if target.response.status == 302 and target.is_rewritten:
         return listed.status if listed.status is not None and 300 <= listed.status < 400 else None

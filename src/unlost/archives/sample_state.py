@@ -1,4 +1,8 @@
-"""The state of a sample: what was queried and what was found, in an SQLite file that survives SIGKILL."""
+"""The state of a sample: what was queried and what was found, in an SQLite file that survives SIGKILL.
+
+Each response is one transaction. The map is a query of this file, so its fields can be chosen later, and the order of
+responses has no effect.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ from unlost.progress_file import ProgressFile, split_statements
 VERSION = 1
 
 ANSWERED_OUTCOMES = ("hit", "miss", "excluded")
-"""Outcomes that are responses. Any other is a kind of failure: the page is queried again by the next run."""
+"""Outcomes that are responses. Any other outcome is a kind of failure, and the next run queries the page again."""
 
 UNKNOWN = "-"
 """Value of a key field that the archive does not report, as `map build` writes an invalid year."""
@@ -80,10 +84,10 @@ class SampleOutcome:
     Attributes:
         outcome: One of `ANSWERED_OUTCOMES`, or a kind of failure.
         time: When the response was received, ISO 8601.
-        duration_ms: Duration of the query.
-        mementos: Number of mementos.
-        first: Date of the earliest one, 14 digits.
-        last: Date of the latest one, 14 digits.
+        duration_ms: Duration of the query in milliseconds.
+        mementos: Number of mementos; None if unknown.
+        first: Date of the earliest memento, 14 digits.
+        last: Date of the latest memento, 14 digits.
     """
 
     outcome: str
@@ -126,7 +130,7 @@ class SampleState(ProgressFile):
     # ---------------------------------------------------------------- pages of a list
 
     def count_pages(self, limit: int | None = None) -> int:
-        """Return the number of pages, of the first `limit`."""
+        """Return the number of pages, at most `limit`."""
         return int(
             self._connection.execute("SELECT count(*) FROM page WHERE number <= ?", (_max_number(limit),)).fetchone()[0]
         )
@@ -200,7 +204,7 @@ class SampleState(ProgressFile):
         return None if row is None else SearchTerm(*row)
 
     def count_terms(self) -> tuple[int, int, dict[str, int]]:
-        """Return the number of finished and of pending searches, and of failed ones by kind."""
+        """Return the number of finished searches, of pending ones, and of failed ones by kind."""
         done, waiting = self._connection.execute(
             "SELECT total(done), total(done = 0 AND failed IS NULL) FROM term"
         ).fetchone()
@@ -232,8 +236,8 @@ class SampleState(ProgressFile):
             found: Keys, URLs and mementos. A memento that was found before is not counted again.
             offset: Offset of the next page.
             digest: Digest of this page.
-            done: There are no further pages.
-            words: Further search terms, with the rank by which they are ordered.
+            done: Whether this is the last page.
+            words: Further search terms, each with its rank, by which they are ordered.
         """
         with self._transaction() as data:
             for key, uri, held in found:

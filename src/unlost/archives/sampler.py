@@ -1,4 +1,9 @@
-"""Samples an archive without an index: queries the pages of a list, or collects hits of its full-text search."""
+"""Samples an archive without an index: queries the pages of a list, or collects hits of its full-text search.
+
+The results become a MementoMap. A killed run loses at most the request in progress: what the next step depends on is
+stored together with the previous one, and random choices are hashes of a seed, so that a resumed run makes the same
+ones.
+"""
 
 import asyncio
 import html
@@ -15,7 +20,6 @@ from typing import Literal
 from urllib.parse import quote
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.archives.base import ArchiveClient, FetchedCapture, has_content
 from unlost.archives.sample_state import (
     ANSWERED_OUTCOMES,
@@ -38,13 +42,13 @@ from unlost.mementomap.map_file import FORMAT_VERSION, atomic_map_file, with_row
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
 from unlost.text_lines import TextSource, read_urls, source_name
-from unlost.uri import DEFAULT_RULES
+from unlost.uri import DEFAULT_RULES, keys
 from unlost.uri.normalize import normalize_input_url
 
 MAX_CONSECUTIVE_FAILURES = 20
-"""Number of consecutive failures that end a run, so that an archive that is down is not queried a million times."""
+"""Number of consecutive failures that end a run, so that an archive that is down is not queried for a million pages."""
 HITS_PER_PAGE = 50
-"""Results of a page. It is the default of Arquivo.pt, which returns at most 500 over all pages of a search."""
+"""Results per page: the default of Arquivo.pt, which returns at most 500 results over all pages of a search."""
 SEARCH_PROBLEM_KINDS = {
     "bad-result": "a result that is no object with an address",
     "foreign-scheme": "a result of something that is no web page",
@@ -56,11 +60,11 @@ _HTML_TAG = re.compile(rb"<html\b([^>]{0,4000})>", re.IGNORECASE)
 _LANG_ATTRIBUTE = re.compile(rb"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?\s*([A-Za-z0-9_-]{1,64})""", re.IGNORECASE)
 # The first subtag is the language (RFC 5646, section 2.2.1). Private-use and grandfathered tags do not match.
 _LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,8})(?:[-_][A-Za-z0-9]{1,8})*", re.ASCII)
-_BATCH = 2_000  # URLs whose keys are computed at once
+_BATCH_URLS = 2_000  # whose keys are computed at once
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}", re.ASCII)
 _PAGE_TYPES = (None, "text/html", "application/xhtml+xml")
 _SURT = re.compile(rb"[^/?#]*\)")  # a URL has no parenthesis before its path
-_MAX_SEARCH_BYTES = 1 << 24  # of a response: fifty results have about 100,000
+_MAX_SEARCH_BYTES = 1 << 24  # of a response; fifty results have about 100,000 bytes
 _MAX_TEXT = 2000  # characters of a title or a snippet
 _MAX_WORDS = 1000  # of one page of results
 _MARKUP_TAG = re.compile(r"<[^<>]{0,200}>")
@@ -114,9 +118,9 @@ class SampleUrlList:
         """Yield the key of each URL, and the URL."""
         name = source_name(self._source, self._name)
         lines = read_urls(self._source, self._problems, self._name)
-        while batch := list(islice(lines, _BATCH)):
+        while batch := list(islice(lines, _BATCH_URLS)):
             texts = [_line_to_url(line.text) for line in batch]
-            for line, text, key in zip(batch, texts, addresses.key_many(texts), strict=True):
+            for line, text, key in zip(batch, texts, keys.key_many(texts), strict=True):
                 self._digest.update(line.text + b"\n")
                 if isinstance(key, UriError):
                     self._problems.add(Problem(key.kind, name, line.number, line.offset, str(key)))
@@ -135,7 +139,7 @@ def _line_to_url(text: bytes) -> bytes:
     if not _SURT.match(text):
         return text
     try:
-        return addresses.unsurt(text).encode()
+        return keys.unsurt(text).encode()
     except UriError:
         return text
 
@@ -182,13 +186,13 @@ class ArchiveSampler:
         self._stop: EarlyStop | None = None
 
     async def run(self, concurrency: int = 4, limit: int | None = None) -> EarlyStop | None:
-        """Query the remaining pages, of the first `limit`, and return why the run ended early, if it did.
+        """Query the remaining pages, and return why the run ended early; None if it did not.
 
         Pages that fail are queried again by the next run.
 
         Args:
             concurrency: Number of concurrent queries.
-            limit: Number of pages.
+            limit: Query only the first `limit` pages of the list; None for all.
 
         Raises:
             UnsupportedError: The archive does not support such queries.
@@ -332,7 +336,7 @@ class SearchResultPage:
     Attributes:
         hits: The valid results.
         count: Number of all results.
-        has_more: The archive says that there is another page.
+        has_more: Whether the archive says that there is another page.
         digest: Digest of the page.
     """
 
@@ -425,7 +429,7 @@ def _parse_hit(item: object) -> SearchHit:
     mementos = SampledMementos(_parse_timestamp(item.get("tstamp")), mime, _hit_language(item), 1)
     texts = (item.get("title"), item.get("snippet"))
     text = " ".join(text[:_MAX_TEXT] for text in texts if isinstance(text, str))
-    return SearchHit(addresses.key(encoded), encoded, mementos, text)
+    return SearchHit(keys.key(encoded), encoded, mementos, text)
 
 
 def _parse_timestamp(value: object) -> str:
@@ -448,7 +452,8 @@ class SearchSampler:
         state: The state of the sample.
         search: The full-text search.
         pages: Number of result pages of one search to request.
-        seed: Seed of the random order in which words that were found are searched for; None not to do so.
+        seed: Seed of the random order in which words of the results are searched for; None to search only for the given
+            terms.
         on_answer: Called after every page of results.
     """
 
@@ -470,8 +475,7 @@ class SearchSampler:
     async def run(self, requests: int) -> EarlyStop | None:
         """Search until `requests` were sent, over all runs, or no search is pending; return why it ended early.
 
-        Failed searches are resumed by the next run. An interrupted run resumes with the same result as an uninterrupted
-        one, because everything that a step depends on is stored with the previous one.
+        The next run resumes failed searches. An interrupted run resumes with the same result as an uninterrupted one.
         """
         self._state.retry_failed()
         failures = 0
@@ -504,7 +508,7 @@ class SearchSampler:
 def word_rank(word: str, seed: int) -> bytes:
     """Return the rank of a word in a random order that the seed determines.
 
-    Taking the known word with the lowest rank is a random choice that needs no generator, whose state would have to be
+    Taking the known word with the lowest rank is a random choice without a generator, whose state would have to be
     stored.
     """
     return sha256(f"{seed} {word}".encode()).digest()[:8]
@@ -544,16 +548,16 @@ def write_sample_map(
 ) -> int:
     """Write the map of a sample, and return the number of its rows.
 
-    All numbers are lower bounds: a key has no query, and stands for pages that were not queried, too. A page without a
-    row may have mementos nevertheless.
+    All numbers are lower bounds: a key has no query string, and also covers pages that were not queried. A page without
+    a row may have mementos nevertheless.
 
     Args:
         state: The state of the sample, which determines the map.
         output: The file to write.
         kind: How the sample was taken.
         by: Properties by which rows are distinguished, keys of `FIELDS`.
-        urir: Count pages, too.
-        limit: Use only the first pages of the list, this many.
+        urir: Count pages (URI-Rs) as well.
+        limit: Use only the first `limit` pages of the list; None for all.
         name: Name of the archive.
         id: URI of the archive.
     """
@@ -571,8 +575,8 @@ def write_sample_map(
         **({"name": name} if name else {}),
         "sample": {"by": kind, **size, "found": state.count_mementos(limit)[1]},
     }
-    keys = ("surt", *(FIELDS[field] for field in fields))
-    header = UkvsHeader(MAP_CONTEXT, {"uri": id} if id else {}, keys, ("frequency",), meta)
+    key_fields = ("surt", *(FIELDS[field] for field in fields))
+    header = UkvsHeader(MAP_CONTEXT, {"uri": id} if id else {}, key_fields, ("frequency",), meta)
     row_count = 0
 
     def rows() -> Iterator[UkvsRow]:

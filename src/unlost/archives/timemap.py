@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from unlost import dates
-from unlost import uri as addresses
 from unlost.archives.base import has_content, names_exclusion
 from unlost.archives.cdx import ROWS_PER_YIELD, RecentlySeen
 from unlost.archives.memento_urls import archive_hosts, is_same_page, join_url, parse_memento_url, url_host
@@ -30,15 +29,17 @@ from unlost.memento.timemap import (
 )
 from unlost.problems import Problem, Problems
 from unlost.registry.models import Archive, RequestKind
+from unlost.uri import keys
 from unlost.uri.normalize import normalize_input_url
 
 MAX_PAGES = 1_000
-"""Pages of one TimeMap that are requested. The largest archive returns 10,000 mementos and more on a page."""
+"""Maximum number of pages of one TimeMap that are requested. The largest archive returns 10,000 mementos and more per
+page."""
 MAX_TIMEMAP_BYTES = 1 << 27
 """Memory for the mementos of one TimeMap, over all its pages: about a million mementos."""
 MAX_PAGE_BYTES = 1 << 28
 """Largest page of a TimeMap: about two million mementos. The rest of a larger page is skipped."""
-_MAX_TIMEGATE_BYTES = 1 << 16  # of a TimeGate's response, which may be the memento itself: its headers are enough
+_MAX_TIMEGATE_BYTES = 1 << 16  # of a TimeGate's response, which may be the memento itself; its headers are enough
 _PIECE_BYTES = 1 << 22  # of a page that are parsed at once
 _THREADED_PARSE_BYTES = 1 << 20  # larger pages are parsed in a thread
 _ACCEPT = {"Accept": f"{MEDIA_TYPE}, */*;q=0.1"}
@@ -52,7 +53,7 @@ class _TimeMapPage(NamedTuple, Generic[_ParsedT]):
     Attributes:
         base: The URL to which its links are relative.
         parts: Its content. A long page is parsed in several parts.
-        is_cut: The mementos of the page exceed the memory limit.
+        is_cut: Whether the mementos of the page exceed the memory limit.
         error: The error that ended the response before its body was complete.
     """
 
@@ -75,7 +76,7 @@ class TimeMapClient:
 
         Args:
             uri: The page.
-            first: URL of the TimeMap; by default, the one of the registry.
+            first: URL of the TimeMap; by default, that of the registry.
 
         Raises:
             FailedError: The request failed; of kind `malformed` if no memento can be read.
@@ -138,16 +139,16 @@ class TimeMapClient:
                 raise page.error
             if page.is_cut or size > MAX_TIMEMAP_BYTES:
                 walk.cut()
-            # Most TimeMaps have one page: then their mementos need not be remembered.
+            # Most TimeMaps have one page, whose mementos need not be remembered.
             elif not lists or (is_first and not _page_links(page.parts)) or max(map(seen.add, lists)) > 0:
                 walk.enqueue_links(page)
         walk.check_complete()
 
     async def _fetch_page(self, url: str, parse: _Parser[_ParsedT], *, is_first: bool) -> _TimeMapPage[_ParsedT]:
-        """Return a parsed page, without parts if the archive has none.
+        """Return a parsed page; without parts if the archive has no mementos.
 
-        If the body is incomplete, the page has what was received, and the error. If nothing was received, the error is
-        raised.
+        If the body is incomplete, the page has the mementos that were received, and the error. If nothing was received,
+        the error is raised.
         """
         received = PartialResponse()
         request = HttpRequest(url, RequestKind.INDEX, _ACCEPT, MAX_PAGE_BYTES, partial=received)
@@ -185,7 +186,7 @@ class TimeMapClient:
         original = next((part.original for part in page.parts if part.original), None)
         if original is None or not is_same_page(original, uri):
             original = normalize_input_url(uri)
-        key = addresses.key(original)
+        key = keys.key(original)
         for memento in chain.from_iterable(part.mementos for part in page.parts):
             url = join_url(page.base, memento.uri)
             if url_host(url) is None:
@@ -288,8 +289,9 @@ def _unreadable_reason(
 ) -> str:
     """Return why no memento could be read; empty if the TimeMap is readable.
 
-    A TimeMap without mementos is readable: the archive has none. It is not if entries were skipped, which may have been
-    mementos. An empty body is a TimeMap only if Content-Type says so.
+    A changed format or an error page with status 200 must not be taken for "no mementos". So a TimeMap without mementos
+    is readable only if no entries were skipped, which may have been mementos, and an empty body is a TimeMap only if
+    Content-Type says so.
     """
     if "html" in problems.counts:
         return "HTML"
@@ -315,8 +317,8 @@ class TimeGateResult:
 
     Attributes:
         mementos: The mementos.
-        knows_first: The first memento of the archive is among them.
-        knows_last: The last memento of the archive is among them.
+        knows_first: Whether the first memento of the archive is among them.
+        knows_last: Whether the last memento of the archive is among them.
     """
 
     mementos: Mementos
@@ -331,7 +333,7 @@ async def query_timegate(archive: Archive, client: HttpClient, uri: str, date: s
         archive: The archive.
         client: Sends the requests.
         uri: The page.
-        date: 14 digits; without one, the TimeGate selects the last memento.
+        date: 14 digits; with None, the TimeGate selects the last memento.
 
     Returns:
         The mementos named; None if the archive has no memento of the page.

@@ -1,4 +1,9 @@
-"""From a WARC or ARC record to a fetched capture: the decoded payload, headers, revisits."""
+"""From a WARC or ARC record to a fetched capture: the decoded payload, headers, revisits.
+
+Records may declare transfer and content codings that their body does not have. What is not in a declared coding is
+returned unchanged; damage is reported, and everything before it is returned, because half a record is all there will
+be.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,18 +26,18 @@ from unlost.registry.models import Archive
 from unlost.warc.reader import StoredRecord
 
 _CHUNKED = "chunked"
-_PIECE = 1 << 16
+_READ_BYTES = 1 << 16
 _SIZE_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _MAX_SIZE_LINE = 4096
 _MAX_REASON_LENGTH = 40  # characters of WARC-Truncated
 
 
 class _NotChunkedError(Exception):
-    """A body is not in chunks, whatever the header says."""
+    """A body is not chunked, although the header says so."""
 
 
 class _TruncatedChunksError(Exception):
-    """A body is in chunks, but truncated."""
+    """A body is chunked, but truncated."""
 
 
 def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit: int) -> tuple[BinaryIO, bool]:
@@ -48,7 +53,7 @@ def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit
 
     Raises:
         BodyTooLargeError: The body is larger than `limit`.
-        UndecodableError: It is in an unknown coding, or in too many.
+        UndecodableError: It is in an unknown coding, or in more than `MAX_CODINGS`.
 
     >>> import io
     >>> source = io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n")
@@ -62,7 +67,7 @@ def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit
     body = spool_body(iter_pieces(source), limit)
     try:
         while codings:
-            # Chunks are decoded to another file, because it may take megabytes to see that there are none.
+            # Chunks are decoded to another file, because it may take megabytes to find out that a body is not chunked.
             count = codings.index(_CHUNKED) if _CHUNKED in codings else len(codings)
             decode = _dechunk if count == 0 else _decode
             body, is_part_truncated = decode(body, codings[:count], limit)
@@ -122,7 +127,7 @@ def _iter_chunks(source: BinaryIO) -> Iterator[bytes]:
         remaining = int(size[1], 16)
         if remaining == 0:
             return
-        while remaining and (piece := source.read(min(remaining, _PIECE))):
+        while remaining and (piece := source.read(min(remaining, _READ_BYTES))):
             remaining -= len(piece)
             yield piece
         end = source.readline(2)
@@ -148,7 +153,7 @@ def check_record_identity(record: StoredRecord, capture: Capture, archive: Archi
 
 def _is_same_page(url: str, capture: Capture) -> bool:
     if url == capture.uri or "\ufffd" in url:
-        return True  # every writer converts bytes that are not UTF-8 differently: only the date can be compared
+        return True  # each writer converts bytes that are not UTF-8 in its own way: only the date can be compared
     try:
         return uri.key(url) == capture.key
     except UriError:
@@ -234,7 +239,7 @@ def apply_revisit(record: StoredRecord, capture: Capture, original: FetchedCaptu
 
 
 def http_headers(record: StoredRecord) -> tuple[tuple[str, str], ...]:
-    """Return the headers of the HTTP message in a record; of a record without one, only its Content-Type."""
+    """Return the headers of the HTTP message in a record; for a record without one, only its Content-Type."""
     if record.http_line is not None:
         return record.http_headers
     content_type = record.header("Content-Type")

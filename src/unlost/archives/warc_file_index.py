@@ -1,7 +1,11 @@
 """Index of the archive files in a directory: an SQLite file in which captures are found by key, date or digest.
 
 New and changed files are read again; deleted files are removed. Each call opens the database, so that calls may come
-from any thread; other processes may read while one writes.
+from any thread; other processes may read while one writes. The index is a cache and never trusted: a database that is
+damaged, of another version or missing is created again.
+
+SQLite and not a sorted CDXJ: files come, change and go one by one, queries by key and by digest need two orders, and
+processes share it by transactions.
 """
 
 import math
@@ -27,8 +31,9 @@ class FileStat(NamedTuple):
     """A regular file.
 
     Attributes:
-        path: Relative to the root directory, in the file system's encoding; the file's name if the root is a file.
-        size: In bytes.
+        path: Path relative to the root directory, in the file system's encoding; the name of the file if it is the
+            root.
+        size: Size in bytes.
         modified: Time of the last change of its content, nanoseconds since 1970.
         changed: Time of the last change of its metadata, nanoseconds since 1970.
     """
@@ -84,7 +89,7 @@ INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unr
 _BATCH_ROWS = 5_000
 _BATCH_BYTES = 4 << 20
 _ROW_BYTES = 400  # of a row, without its texts of variable length
-_BUSY_SECONDS = 60.0  # other processes write only briefly
+_BUSY_SECONDS = 60.0  # wait for another writer, whose transactions are short
 _CACHE_KB = 32 << 10  # of the writer: keys are inserted in random order, each in another page
 _MAX_RESULT_BYTES = 4 << 20  # of the texts in a result, which is truncated beyond: a URL may have megabytes
 _SCHEMA = """
@@ -222,14 +227,14 @@ def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
 
 
 class IndexingStoppedError(Exception):
-    """The caller does not need the update any more."""
+    """The caller was cancelled while the index was updated."""
 
 
 def index_file(connection: sqlite3.Connection, path: Path, file: FileStat, stop: Event) -> None:
     """Index a file that is not in the index. Raises IndexingStoppedError, sqlite3.Error.
 
-    A small file takes one transaction, because each one waits for the disk. The rows of a large file are inserted in
-    batches, which are not visible before the file is finished.
+    A small file takes one transaction, because each transaction waits for the disk. The rows of a large file are
+    inserted in batches, which queries do not see before the file is finished.
     """
 
     def check(_: int = 0) -> None:
@@ -351,17 +356,17 @@ class WarcFileIndex:
     def captures_between(
         self, low: str, high: str, dates: tuple[str, str], after: tuple[str, str, int] | None, count: int
     ) -> list[IndexedCapture]:
-        """Return captures from one key to before another, in a range of dates, by key and date: at most `count`.
+        """Return at most `count` captures with keys from `low` to before `high`, in a range of dates, by key and date.
 
-        `after` is the position of the last capture of the previous page. There may be more captures although less than
-        `count` are returned, but not if none is returned.
+        `after` is the position of the last capture of the previous page. The listing ends with an empty page; a page
+        may have fewer than `count` captures before that.
         """
         where = "AND (key, datetime, capture.id) > (?, ?, ?) AND key < ? AND datetime BETWEEN ? AND ?"
         begin = (low, "", 0) if after is None else after
         return self._select(f"{where} ORDER BY key, datetime, capture.id LIMIT ?", *begin, high, *dates, count)
 
     def captures_near(self, key: str, last: str, count: int) -> list[IndexedCapture]:
-        """Return the captures of a page around the end of a date: at most `count` on each side, the nearest ones."""
+        """Return the captures of a page nearest to the end of a date, at most `count` on each side."""
         before = self._select("AND key = ? AND datetime <= ? ORDER BY datetime DESC LIMIT ?", key, last, count)
         after = self._select("AND key = ? AND datetime > ? ORDER BY datetime LIMIT ?", key, last, count)
         return before + after
@@ -373,7 +378,7 @@ class WarcFileIndex:
         return next((each for each in rows if each.capture.filename == capture.filename), None)
 
     def find_originals(self, capture: Capture, count: int) -> list[IndexedCapture]:
-        """Return records that may have the body of a revisit: those that it names, then those of the same digest."""
+        """Return records that may have the body of a revisit: those that it names, then those with the same digest."""
         named = []
         if capture.revisit_of is not None:
             url, moment = capture.revisit_of

@@ -1,7 +1,8 @@
 """Archive client for local files: a directory of WARC, ARC and WACZ files, or one such file.
 
 The files are indexed on first use in the user's cache directory, and again when they change. The body of a revisit is
-that of the record to which it refers, or of one with the same digest.
+that of the record to which it refers, or of a record with the same digest. A record must have the URL and date that the
+index says; otherwise its file is indexed again.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ _MAX_EXTRACTED_WARCS = 2  # extracted files at a time, to limit disk space
 _COPY_BYTES = 1 << 16
 _DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
 _MAX_ORIGINALS = 10  # records that may have the body of a revisit
-_MAX_NEAREST = 10  # captures on each side of a date that are tried before a page is given up
+_MAX_NEAREST = 10  # captures on each side of a date that are tried if the closest one cannot be read
 _REFRESH_SECONDS = 10.0  # between checks for new and changed files
 _PAGE_ROWS = 500
 
@@ -161,11 +162,13 @@ class FileCaptureReader:
 
 
 class IndexUpdater:
-    """The index of the archive files below a directory, in the user's cache directory, or else in a temporary one.
+    """Opens and updates the index of the archive files below a directory.
+
+    The index is in the user's cache directory, or in a temporary one if that is not writable.
 
     Args:
         root: The directory or file.
-        archive: The archive's id, for errors.
+        archive: ID of the archive, for errors.
         clock: Clock for the interval between checks.
         on_message: Receives warnings, in another thread.
         on_file: Receives the name of each file that is indexed, in another thread.

@@ -1,14 +1,17 @@
 r"""Text of documents other than web pages: PDF, PostScript and Office files. docs/pages.md has the limits.
 
-Modules, in reading order:
-- `kind`: recognises the kind of a document.
-- `limits`: limits for one document, and the collector of its text.
-- `sandbox`: the reader processes, and the messages to them.
-- `worker`: the program that a reader process runs.
-- `pdf`, `postscript`, `office_binary`, `office_xml`, `spreadsheets`, `rtf`: the parsers, which `worker` imports on
+Documents are untrusted, and some take all time or memory. So they are read in child processes with limits.
+
+Modules in reading order:
+
+- `kind`: Recognizes the kind of a document.
+- `limits`: Limits for one document, and the collector of its text.
+- `sandbox`: The reader processes, and the messages to them.
+- `worker`: The program that a reader process runs.
+- `pdf`, `postscript`, `office_binary`, `office_xml`, `spreadsheets`, `rtf`: The parsers, which `worker` imports on
   demand together with their libraries.
 
-Must not import anything of unlost but html and errors.
+Imports only `html` and `unlost.errors`.
 
 >>> kind = detect_document_kind(rb"{\rtf1 Hello}", "application/rtf", "http://a.example/hello.rtf")
 >>> kind

@@ -1,15 +1,17 @@
-"""Recognises the kind of a document by its signature, its members and its declared type.
+"""Recognizes the kind of a document by its signature, its members and its declared type.
 
-The directories of OLE and ZIP files are parsed with bounded memory.
+The directories of OLE and ZIP files are parsed here, in bounded memory: the parent process must not load a library for
+untrusted files.
 """
 
 import struct
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
+# The OLE file format, [MS-CFB].
 _OLE_HEADER_BYTES = 512
-_SECTOR_SHIFTS = {9, 12}
-_END_OF_CHAIN = 0xFFFFFFFA  # this and higher numbers are no sectors ([MS-CFB] 2.1)
+_SECTOR_SHIFTS = {9, 12}  # sectors of 512 bytes (version 3) or 4096 bytes (version 4)
+_END_OF_CHAIN = 0xFFFFFFFA  # this and higher numbers are not those of sectors ([MS-CFB] 2.1)
 _OLE_ENTRY_BYTES = 128
 _NO_SECTOR = 0xFFFFFFFF
 _MAX_OLE_ENTRIES = 4_096
@@ -25,7 +27,7 @@ def list_ole_names(body: bytes) -> set[str]:
         return set()
     names: set[str] = set()
     seen: set[int] = set()
-    pending = [_read_uint32(directory, 0x4C)]  # the root's child, itself the root of a tree of siblings
+    pending = [_read_uint32(directory, 0x4C)]  # the root's child, which is the root of the tree of siblings
     while pending:
         entry = pending.pop()
         start = entry * _OLE_ENTRY_BYTES
@@ -39,7 +41,7 @@ def list_ole_names(body: bytes) -> set[str]:
 
 
 def _read_ole_directory(body: bytes) -> bytes:
-    """Return the directory stream, as far as its chain of sectors is intact."""
+    """Return the directory stream up to the end or the first invalid link of its chain of sectors."""
     if len(body) < _OLE_HEADER_BYTES or int.from_bytes(body[0x1E:0x20], "little") not in _SECTOR_SHIFTS:
         return b""
     size = 1 << int.from_bytes(body[0x1E:0x20], "little")
@@ -56,7 +58,7 @@ def _read_ole_directory(body: bytes) -> bytes:
 def _next_sector(body: bytes, size: int, sector: int) -> int:
     """Return the next sector of a chain, using the part of the FAT that the header lists."""
     fat_sector, index = divmod(sector, size // 4)
-    if fat_sector >= 109:  # the header lists 109 FAT sectors; the rest of the directory is ignored
+    if fat_sector >= 109:  # the header lists the first 109 FAT sectors; the rest of the directory is ignored
         return _NO_SECTOR
     position = (_read_uint32(body, 0x4C + 4 * fat_sector) + 1) * size + 4 * index
     return _read_uint32(body, position) if position + 4 <= len(body) else _NO_SECTOR
@@ -66,12 +68,12 @@ def _read_uint32(data: bytes, at: int) -> int:
     return int(struct.unpack_from("<L", data, at)[0])
 
 
-# End of central directory record: signature, two disk numbers, two entry counts, size, offset, comment length.
-_ZIP_END = struct.Struct("<4s4H2LH")
-_ZIP_ENTRY = struct.Struct("<4s6H3L5H2L")
+# The ZIP format, APPNOTE.TXT.
+_ZIP_END = struct.Struct("<4s4H2LH")  # signature, two disk numbers, two entry counts, size, offset, comment length
+_ZIP_ENTRY = struct.Struct("<4s6H3L5H2L")  # central directory header
 _ZIP_LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 _MAX_ZIP_COMMENT = 0xFFFF
-_MAX_ZIP_NAMES = 2_000  # a presentation has some hundreds
+_MAX_ZIP_NAMES = 2_000  # presentations have some hundred members
 
 
 def list_zip_names(body: bytes) -> list[str] | None:
@@ -97,7 +99,10 @@ def list_zip_names(body: bytes) -> list[str] | None:
 
 
 def open_document_type(body: bytes) -> str | None:
-    """Return the media type that an OpenDocument file declares in its first, stored member; None without one."""
+    """Return the media type that an OpenDocument file declares; None for other files.
+
+    OpenDocument requires that the first member is `mimetype`, and that it is stored without compression.
+    """
     if len(body) < _ZIP_LOCAL_HEADER.size:
         return None
     head = _ZIP_LOCAL_HEADER.unpack_from(body)
@@ -203,10 +208,10 @@ _OTHER_SIGNATURES = (
 
 
 def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | None:
-    """Return the kind of a document; None if the body is no document.
+    """Return the kind of a document; None if the body is not a document.
 
-    The signature decides, then the declared type, then the file extension. OLE and ZIP files are recognised by their
-    members. A web page that is declared as a document is none. A damaged document still has its kind.
+    The signature decides, then the declared type, then the file extension. OLE and ZIP files are recognized by their
+    members. A web page that is declared as a document is not one. A damaged document still has its kind.
 
     Args:
         body: The body.

@@ -12,11 +12,11 @@ class DocumentLimits:
     """Limits for reading one document, all positive integers.
 
     Attributes:
-        body: Bytes of the document.
-        seconds: Wall-clock time, and also CPU time.
-        memory: Bytes of address space of the reader process.
-        unpacked: Bytes of all decompressed parts.
-        text: Characters of text; the rest is cut off.
+        body: Size of the document in bytes.
+        seconds: Wall-clock time, and also CPU time, in seconds.
+        memory: Address space of the reader process in bytes.
+        unpacked: Total size of the decompressed parts in bytes.
+        text: Length of the text in characters; longer text is truncated.
     """
 
     body: int = 64 << 20
@@ -31,7 +31,7 @@ class DocumentLimits:
 
     @classmethod
     def from_arguments(cls, arguments: list[str]) -> "DocumentLimits":
-        """Return the limits that `to_arguments` has serialized."""
+        """Reverse `to_arguments`."""
         return cls(*map(int, arguments))
 
 
@@ -42,7 +42,11 @@ _BLOCK_CHARACTERS = 1 << 20
 
 
 class TextSection(Enum):
-    """The part of a document that a text belongs to, so that the order of words does not depend on the format."""
+    """The part of a document that a text belongs to.
+
+    Notes and margins follow the text, so that formats which store them inline and those which store them separately
+    yield the same order of words.
+    """
 
     TEXT = auto()
     NOTES = auto()
@@ -52,7 +56,7 @@ class TextSection(Enum):
 
 
 class TextLimitError(Exception):
-    """Raised when the limit on text is reached. Nothing more needs to be read."""
+    """The limit on text is reached; the rest of the document need not be read."""
 
 
 class TextCollector:
@@ -66,15 +70,15 @@ class TextCollector:
     """
 
     def __init__(self, max_characters: int) -> None:
-        self._room = max_characters
+        self._remaining = max_characters
         self._pieces: dict[TextSection, list[str]] = {section: [] for section in TextSection}
         self.is_truncated = False
 
     def add(self, piece: str, section: TextSection = TextSection.TEXT) -> None:
         """Add text, which may end within a word. Raises TextLimitError when the limit is reached."""
-        accepted = piece[: self._room]
+        accepted = piece[: self._remaining]
         self._pieces[section].append(accepted)
-        self._room -= len(accepted)
+        self._remaining -= len(accepted)
         if len(accepted) < len(piece):
             self.is_truncated = True
             raise TextLimitError

@@ -39,11 +39,13 @@ def read_uint(data: bytes, position: int, size: int = 4) -> int:
     return int.from_bytes(data[position : position + size], "little")
 
 
-_WORD_ENCRYPTED = 0x0100
-_SECOND_TABLE = 0x0200
-_COMPLEX = 0x0004  # in Word 6 and 95: whether there is a piece table
-_WORD_97 = 0xC1
-# The main text, footnotes, headers, macros, comments, endnotes, text boxes, text boxes of headers.
+# Flags of FibBase, [MS-DOC].
+_WORD_ENCRYPTED = 0x0100  # fEncrypted
+_SECOND_TABLE = 0x0200  # fWhichTblStm
+_COMPLEX = 0x0004  # fComplex; in Word 6 and 95: whether there is a piece table
+_WORD_97 = 0xC1  # nFib of Word 97
+# The order of the stories in the text: main text, footnotes, headers, macros, comments, endnotes, text boxes, text
+# boxes of headers. None is omitted.
 _STORIES = (
     TextSection.TEXT,
     TextSection.NOTES,
@@ -54,7 +56,8 @@ _STORIES = (
     TextSection.TEXT,
     TextSection.MARGINS,
 )
-# In Word 6 and 95 a file has one encoding, given by the lower ten bits of its language id; most are cp1252.
+# In Word 6 and 95, a file has one encoding, that of its language (the lower ten bits of the language ID). Other
+# languages have cp1252.
 _CODE_PAGES = {
     **dict.fromkeys((0x02, 0x19, 0x22, 0x23), "cp1251"),
     **dict.fromkeys((0x05, 0x0E, 0x15, 0x18, 0x1A, 0x1B, 0x24), "cp1250"),
@@ -79,7 +82,7 @@ _FIELDS = re.compile("([\x13\x14\x15])")
 
 @dataclass(frozen=True, slots=True)
 class _TextPiece:
-    """A range of characters of the text, its offset in the stream, and its encoding."""
+    """A range of characters of the text, the offset of its bytes in the stream, and its encoding."""
 
     start: int
     end: int
@@ -95,15 +98,15 @@ def read_doc(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> 
     """Collect the text including text boxes, then notes, headers and footers. Comments and field codes are omitted."""
     streams = OleStreams(body)
     stream = streams.read("WordDocument")
-    if read_uint(stream, 0, 2) not in {0xA5EC, 0xA5DC}:
+    if read_uint(stream, 0, 2) not in {0xA5EC, 0xA5DC}:  # wIdent of Word 97 and later, and of Word 6 and 95
         raise DocumentError("it does not begin as Word's files do", "damaged")
     flags = read_uint(stream, 0x0A, 2)
     if flags & _WORD_ENCRYPTED:
         raise DocumentError("it can be read with a password only", "encrypted")
     if read_uint(stream, 2, 2) >= _WORD_97:
-        lengths_at = 0x4C
+        lengths_at = 0x4C  # ccpText and the lengths of the other stories
         table = streams.read("1Table" if flags & _SECOND_TABLE else "0Table")
-        pieces = _read_piece_table(table, read_uint(stream, 0x1A2), read_uint(stream, 0x1A6), None)
+        pieces = _read_piece_table(table, read_uint(stream, 0x1A2), read_uint(stream, 0x1A6), None)  # fcClx, lcbClx
     else:
         lengths_at = 0x34
         code_page = _CODE_PAGES.get(read_uint(stream, 6, 2) & 0x3FF, "cp1252")
@@ -121,7 +124,7 @@ def read_doc(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> 
 
 
 def _read_piece_table(table: bytes, position: int, length: int, code_page: str | None) -> list[_TextPiece]:
-    """Read the piece table. `code_page` is the encoding of all pieces in Word 6 and 95 files."""
+    """Read the piece table (Clx). `code_page` is the encoding of all pieces in files of Word 6 and 95, else None."""
     end = min(position + length, len(table))
     while position < end and table[position] == 1:  # skip the formatting of pieces
         position += 3 + read_uint(table, position + 1, 2)
@@ -135,7 +138,7 @@ def _read_piece_table(table: bytes, position: int, length: int, code_page: str |
         first, last = read_uint(table, position + 4 * index), read_uint(table, position + 4 * index + 4)
         if code_page is not None:
             pieces.append(_TextPiece(first, last, offset, code_page))
-        elif offset & 0x40000000:
+        elif offset & 0x40000000:  # fCompressed: one byte per character
             pieces.append(_TextPiece(first, last, (offset & 0x3FFFFFFF) // 2, "cp1252"))
         else:
             pieces.append(_TextPiece(first, last, offset & 0x3FFFFFFF, "utf-16-le"))
@@ -167,20 +170,21 @@ def _read_story(
     collector.add("\n", section)
 
 
-_POWERPOINT_ENCRYPTED = 0xF3D1C4DF
+_POWERPOINT_ENCRYPTED = 0xF3D1C4DF  # headerToken of CurrentUserAtom
+# Record types, RecordType of [MS-PPT].
 _SLIDE, _NOTES_SLIDE = 0x03EE, 0x03F0
 _SLIDE_PERSIST = 0x03F3
 _LIST_WITH_TEXT = 0x0FF0
 _OUTLINE_REFERENCE = 0x0F9E
 _TEXT_CHARS, _TEXT_BYTES = 0x0FA0, 0x0FA8
 _USER_EDIT, _PERSIST_DIRECTORY = 0x0FF5, 0x1772
-_LISTS = {0: TextSection.TEXT, 2: TextSection.NOTES}  # the list of masters is 1
+_LISTS = {0: TextSection.TEXT, 2: TextSection.NOTES}  # by instance; 1 is the list of masters
 _MAX_RECORD_DEPTH = 64  # files of PowerPoint have about ten levels
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record: its type, its instance, the range of its content, and whether the content is records."""
+    """A record: its type, its instance, the range of its content, and whether its content consists of records."""
 
     kind: int
     instance: int
@@ -230,7 +234,7 @@ def _read_slide_list(
 def _record_text(stream: bytes, record: _Record) -> str | None:
     """Return the text of a text record; None for other records.
 
-    Control characters that end lines count as white space.
+    Its line ends are control characters, which the collector treats as white space.
     """
     content = stream[record.start : record.end]
     if record.kind == _TEXT_CHARS:
@@ -241,9 +245,9 @@ def _record_text(stream: bytes, record: _Record) -> str | None:
 
 
 def _read_persist_directory(stream: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Return the offsets of the records by number, and the number of the document record.
+    """Return the offsets of the records by persist ID, and the persist ID of the document record.
 
-    `edit` is the offset of the last UserEditAtom; each refers to the previous one.
+    `edit` is the offset of the last UserEditAtom; each refers to the previous one, whose offsets it overrides.
     """
     offsets: dict[int, int] = {}
     document = -1
@@ -284,7 +288,7 @@ def _children(stream: bytes, record: _Record) -> Iterator[_Record]:
 
 
 def _descendants(stream: bytes, record: _Record, depth: int = 0) -> Iterator[_Record]:
-    """Yield the records in a record that are no containers, depth first."""
+    """Yield the records within a record that are not containers, depth first."""
     for child in _children(stream, record):
         if not child.is_container:
             yield child

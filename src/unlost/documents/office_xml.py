@@ -15,9 +15,9 @@ _MANIFEST = "META-INF/manifest.xml"
 
 
 class OfficeZip:
-    """The members of an Office file. `max_bytes` limits the bytes that are decompressed in total.
+    """The parts of an Office file. `max_bytes` limits their total decompressed size.
 
-    Raises DocumentError if the file is no ZIP file, or encrypted.
+    Raises DocumentError if the file is not a ZIP file, or is encrypted.
     """
 
     def __init__(self, body: bytes, max_bytes: int) -> None:
@@ -27,27 +27,27 @@ class OfficeZip:
             self._file = zipfile.ZipFile(BytesIO(body))
         except zipfile.BadZipFile as error:
             raise DocumentError("it is no whole zip file", "damaged") from error
-        self._left = max_bytes
+        self._remaining = max_bytes
         self.names = self._file.namelist()
 
-    def refuse_encrypted(self) -> None:
+    def reject_encrypted(self) -> None:
         """Raise DocumentError if an OpenDocument file is encrypted, according to its manifest."""
         if _MANIFEST in self.names:
-            self.parse(_MANIFEST, make_xml_parser(_refuse_encryption, lambda _: None, lambda _: None))
+            self.parse(_MANIFEST, make_xml_parser(_reject_encryption, lambda _: None, lambda _: None))
 
     def parse(self, name: str, parser: expat.XMLParserType) -> None:
         """Parse one part. Raises DocumentError if it is damaged, encrypted, too big, or declares entities.
 
         Entities are rejected because they allow XML bombs and references to other files. Office files have none.
         """
-        parser.EntityDeclHandler = _refuse_entity
+        parser.EntityDeclHandler = _reject_entity
         try:
             if self._file.getinfo(name).flag_bits & 1:
                 raise DocumentError("it can be read with a password only", "encrypted")
             with self._file.open(name) as part:
                 while chunk := part.read(_CHUNK_BYTES):
-                    self._left -= len(chunk)
-                    if self._left < 0:
+                    self._remaining -= len(chunk)
+                    if self._remaining < 0:
                         raise DocumentError("its parts are too big when they are unpacked", "too-big")
                     parser.Parse(chunk)
             parser.Parse(b"", True)
@@ -67,18 +67,18 @@ def make_xml_parser(
     return parser
 
 
-def _refuse_encryption(name: str, _attributes: dict[str, str]) -> None:
+def _reject_encryption(name: str, _attributes: dict[str, str]) -> None:
     if name == "encryption-data":
         raise DocumentError("it can be read with a password only", "encrypted")
 
 
-def _refuse_entity(*_: object) -> None:
+def _reject_entity(*_: object) -> None:
     raise DocumentError("it declares entities, which Office files do not", "damaged")
 
 
-# Elements that end words. In both formats the text is in elements `t`.
+# Elements that end words. In WordprocessingML and DrawingML, text is in elements named `t`.
 _OPEN_XML_BREAKS = {"p", "br", "cr", "tab", "ptab", "tc"}
-# The same text for older programs; fields such as page numbers and dates.
+# Fallbacks repeat the text for older programs; fields are page numbers and dates.
 _OPEN_XML_IGNORED = {"Fallback", "fld"}
 _PART_NUMBER = re.compile(r"(\d*)\.xml$")
 
@@ -94,7 +94,10 @@ def read_docx(body: bytes, collector: TextCollector, limits: DocumentLimits) -> 
 
 
 def read_pptx(body: bytes, collector: TextCollector, limits: DocumentLimits) -> None:
-    """Collect the text of the slides by number, of their diagrams, then the notes. Masters are omitted."""
+    """Collect the text of the slides and of their diagrams, then the notes. Masters are omitted.
+
+    Slides are in the order of the numbers of their parts, which is the order in which PowerPoint saves them.
+    """
     parts = OfficeZip(body, limits.unpacked)
     slides = _read_open_xml_parts(parts, r"ppt/slides/slide\d*\.xml", collector, TextSection.TEXT)
     if not slides and "ppt/presentation.xml" not in parts.names:
@@ -152,7 +155,7 @@ class _OpenXmlHandler:
 
 _OPEN_DOCUMENT_PARAGRAPHS = {"p", "h"}
 _OPEN_DOCUMENT_BREAKS = {"s", "tab", "line-break"}
-# Numbers of notes, comments, deleted text, and titles of images.
+# Numbers of notes, comments, deleted text, and titles and descriptions of images.
 _OPEN_DOCUMENT_IGNORED = {"note-citation", "annotation", "tracked-changes", "title", "desc"}
 _OPEN_DOCUMENT_NOTES = {"note-body", "notes"}
 _OPEN_DOCUMENT_MARGINS = {f"{name}{which}" for name in ("header", "footer") for which in ("", "-left", "-first")}
@@ -185,7 +188,7 @@ def _open_document(body: bytes, limits: DocumentLimits) -> OfficeZip:
     parts = OfficeZip(body, limits.unpacked)
     if "content.xml" not in parts.names:
         raise DocumentError("it has no part with the text", "damaged")
-    parts.refuse_encrypted()
+    parts.reject_encrypted()
     return parts
 
 

@@ -7,11 +7,10 @@ import pypdfium2
 from unlost.documents.limits import DocumentLimits, TextCollector
 from unlost.errors import DocumentError
 
-# PDFium's error codes for a required password and for an unknown security handler.
-_ENCRYPTED = {4, 5}
+_ENCRYPTED = {4, 5}  # FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
-# Hyphenation at the end of a line: the characters that PDFium inserts, and the hyphen of browsers. Other hyphens are
-# ambiguous and stay.
+# Hyphenation at the end of a line: the characters that PDFium returns for it, and U+2010, which browsers print. Other
+# hyphens are ambiguous and stay.
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe](?:\r\n)?|\u2010\r\n")
 
 

@@ -1,4 +1,7 @@
-"""Text of PostScript files, read with Ghostscript."""
+"""Text of PostScript files, read with Ghostscript.
+
+Ghostscript is AGPL-licensed: it is run as a separate program, and not required.
+"""
 
 import os
 import shutil
@@ -13,14 +16,15 @@ from typing import IO
 from unlost.documents.limits import DocumentLimits, TextCollector
 from unlost.errors import DocumentError
 
-# SAFER denies the program in the file access to files and commands. Its own output goes to stderr, so that stdout has
-# only the text of the pages. Both are pipes, and there are no temporary files.
+# SAFER denies the PostScript program access to files and commands. Its messages go to stderr, so that stdout has only
+# the text of the pages. Input and output are pipes, and there are no temporary files.
 _OPTIONS = ("-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-dNOPROMPT", "-sDEVICE=txtwrite")
 _STREAMS = ("-sstdout=%stderr", "-sOutputFile=%stdout", "-")
 _CHUNK_BYTES = 1 << 16
 
-# SAFER still allows access to the directory for temporary files, so there is none.
-_NO_FOLDER = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
+# SAFER still lets a program read and write the directory for temporary files (seen with Ghostscript 10.00), so it gets
+# none.
+_NO_TEMPORARY_DIRECTORY = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
 
 
 def read_postscript(body: bytes, collector: TextCollector, _limits: DocumentLimits) -> None:
@@ -36,12 +40,12 @@ def read_postscript(body: bytes, collector: TextCollector, _limits: DocumentLimi
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | _NO_FOLDER,
+        env=os.environ | _NO_TEMPORARY_DIRECTORY,
         cwd=os.sep,
     )
 
     def stop_ghostscript(_signal: int, _frame: FrameType | None) -> None:
-        """Kill Ghostscript when this process receives a signal to end."""
+        """Kill Ghostscript with this process, at the time limit (SIGALRM) or after the parent (SIGIO)."""
         process.kill()
         sys.exit(1)
 
@@ -69,7 +73,7 @@ def _feed(stream: IO[bytes], program: bytes) -> None:
 
 
 def _postscript_part(body: bytes) -> bytes:
-    """Return the PostScript section of a file: a DOS EPS file also contains a preview image."""
+    """Return the PostScript section of a file. A DOS EPS file begins with a binary header and has a preview image."""
     if body.startswith(b"\xc5\xd0\xd3\xc6"):
         start, length = (int.from_bytes(body[position : position + 4], "little") for position in (4, 8))
         return body[start : start + length]

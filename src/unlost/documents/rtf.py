@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from unlost.documents.limits import DocumentLimits, TextCollector, TextSection
 
 IGNORED_GROUPS = {
-    # Tables and images; most other groups are marked with `\*`, which makes them ignorable.
+    # Tables and images. Most other destinations without text are marked as ignorable, with `\*`.
     *("fonttbl", "colortbl", "stylesheet", "listtable", "filetbl", "info", "template", "private", "pict", "nextfile"),
     # Field codes, index entries, list numbers, comments, bookmarks, shape properties.
     *("fldinst", "xe", "rxe", "txe", "tc", "listtext", "pntext", "annotation", "bkmkstart", "bkmkend", "sn", "sv"),
@@ -18,12 +18,12 @@ IGNORED_GROUPS = {
 HEADER_FOOTER_GROUPS = {"header", "headerf", "headerl", "headerr", "footer", "footerf", "footerl", "footerr"}
 """Destinations of headers and footers."""
 READ_THOUGH_STARRED = {"footnote", "shpinst", "shptxt", "nesttableprops"}
-"""Destinations marked as ignorable that contain text."""
+"""Destinations that contain text although they are marked as ignorable."""
 BREAKS = {"par", "line", "page", "column", "sect", "cell", "row", "tab", "nestcell", "nestrow", "lbr"}
 """Control words that end a word."""
 CHARACTERS = {
     "emdash": "—",
-    "endash": "–",  # noqa: RUF001  that is what it is
+    "endash": "–",  # noqa: RUF001  the en dash is meant
     "emspace": " ",
     "enspace": " ",
     "qmspace": " ",
@@ -67,7 +67,7 @@ def code_page_encoding(number: int) -> str:
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
 )
-_MAX_GROUP_DEPTH = 10_000  # deeper groups share the state of their parent
+_MAX_GROUP_DEPTH = 10_000  # deeper groups share the state of their parent, which bounds memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ class _RtfParser:
         self._fonts: dict[int, str] = {}
         self._font = 0
         self._encoding = "cp1252"
-        self._pending = bytearray()  # may end within a multi-byte character
-        self._half = ""  # a high surrogate
-        self._skip = 0  # fallback characters to skip
+        self._pending = bytearray()  # text to decode; may end within a multi-byte character
+        self._high_surrogate = ""
+        self._skip = 0  # number of fallback characters to skip
         self._is_starred = False
 
     def parse(self) -> None:
@@ -125,11 +125,11 @@ class _RtfParser:
                 self._take(plain)
             elif word is not None:
                 number = int(argument) if argument else None
-                position = self._word(word.decode(), number, position)
+                position = self._handle_word(word.decode(), number, position)
             elif symbol is not None:
-                self._symbol(symbol)
+                self._handle_symbol(symbol)
             elif brace is not None:
-                self._brace(brace)
+                self._handle_brace(brace)
         self._flush()
 
     def _take(self, content: bytes) -> None:
@@ -150,7 +150,7 @@ class _RtfParser:
         if self._state.is_read and not self._state.is_deleted:
             self._collector.add(text, self._state.section)
 
-    def _brace(self, brace: bytes) -> None:
+    def _handle_brace(self, brace: bytes) -> None:
         self._flush()
         self._skip = 0
         self._is_starred = False
@@ -164,7 +164,7 @@ class _RtfParser:
         elif self._groups:
             self._state = self._groups.pop()
 
-    def _symbol(self, symbol: bytes) -> None:
+    def _handle_symbol(self, symbol: bytes) -> None:
         self._flush()
         self._skip = 0
         if symbol == b"*":
@@ -176,14 +176,14 @@ class _RtfParser:
         elif symbol in b"~\r\n\t":
             self._add(" ")
 
-    def _word(self, word: str, number: int | None, position: int) -> int:
-        """Process a control word. Returns the position to continue at."""
+    def _handle_word(self, word: str, number: int | None, position: int) -> int:
+        """Process a control word; return the position to continue at, which follows the data of `bin`."""
         self._flush()
         starred, self._is_starred = self._is_starred, False
         if word == "bin":
             return position + max(0, number or 0)
         if word == "u" and number is not None:
-            self._unicode(number & 0xFFFF)
+            self._handle_unicode(number & 0xFFFF)
             return position
         self._skip = 0
         if word in IGNORED_GROUPS or (starred and word not in READ_THOUGH_STARRED):
@@ -198,10 +198,10 @@ class _RtfParser:
         elif word in CHARACTERS:
             self._add(CHARACTERS[word])
         else:
-            self._setting(word, number)
+            self._handle_setting(word, number)
         return position
 
-    def _setting(self, word: str, number: int | None) -> None:
+    def _handle_setting(self, word: str, number: int | None) -> None:
         """Process a control word that changes the state or the encoding."""
         if word == "uc":
             self._state = replace(self._state, fallback=max(0, number or 0))
@@ -220,11 +220,11 @@ class _RtfParser:
         elif word in {"mac", "pc", "pca"}:
             self._encoding = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
 
-    def _unicode(self, unit: int) -> None:
+    def _handle_unicode(self, unit: int) -> None:
         """Add a UTF-16 code unit."""
         self._skip = self._state.fallback
         if 0xD800 <= unit < 0xDC00:
-            self._half = chr(unit)
+            self._high_surrogate = chr(unit)
             return
-        text, self._half = self._half + chr(unit), ""
+        text, self._high_surrogate = self._high_surrogate + chr(unit), ""
         self._add(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))

@@ -11,7 +11,7 @@ from unlost.documents.office_binary import OleStreams, read_uint
 from unlost.documents.office_xml import OfficeZip
 from unlost.errors import DocumentError
 
-# Records of an xls file: FilePass (the rest is encrypted), and EOF (the end of the workbook globals).
+# Record types of an xls file ([MS-XLS]): FilePass (the rest is encrypted), and EOF (the end of the workbook globals).
 _FILE_PASS, _END = 0x2F, 0x0A
 
 
@@ -23,11 +23,11 @@ def read_sheets(body: bytes, collector: TextCollector, limits: DocumentLimits) -
                 for row in workbook.get_sheet_by_name(name).iter_rows():
                     collector.add(" ".join(filter(None, map(_format_cell, row))) + "\n")
     except python_calamine.CalamineError as error:
-        _refuse_encrypted(body, limits)  # calamine reports an encrypted file as an unknown format
+        _reject_encrypted(body, limits)  # calamine reports an encrypted file as an unknown format
         raise DocumentError(f"it is no whole spreadsheet: {str(error)[:100]}", "damaged") from error
 
 
-def _refuse_encrypted(body: bytes, limits: DocumentLimits) -> None:
+def _reject_encrypted(body: bytes, limits: DocumentLimits) -> None:
     """Raise DocumentError if a spreadsheet is encrypted."""
     names = list_ole_names(body)
     for name in {"Workbook", "Book"} & names:
@@ -41,7 +41,7 @@ def _refuse_encrypted(body: bytes, limits: DocumentLimits) -> None:
                 break
             position += 4 + length
     if not names or "EncryptedPackage" in names:
-        OfficeZip(body, limits.unpacked).refuse_encrypted()
+        OfficeZip(body, limits.unpacked).reject_encrypted()
 
 
 def _format_cell(value: object) -> str:

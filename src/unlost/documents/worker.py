@@ -44,7 +44,7 @@ def read_document(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedTe
     return collector.text()
 
 
-_GRACE_SECONDS = 2  # the parent has the same timeout and should be first, since it can report the reason
+_GRACE_SECONDS = 2  # the parent has the same time limit and should act first, since it can report the reason
 _EXHAUSTED_DIVISOR = 2  # a process is replaced when it uses more than half of its memory limit
 
 
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
     """Read documents until the input ends."""
     pipe_end, limits = int(arguments[0]), DocumentLimits.from_arguments(arguments[1:])
     requests, responses = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # output of libraries must not get into the responses
+    os.dup2(2, 1)  # so that output of libraries does not get into the responses
     _set_limits(limits)
     while (request := receive_request(requests)) is not None:
         _start_guards(pipe_end, limits.seconds)
@@ -73,7 +73,7 @@ def _read_safely(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedTex
         return DocumentError(f"reading it takes more than {limits.memory:,} bytes of memory", "too-big")
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001  libraries raise anything; panics of Rust are no Exception
+    except BaseException as error:  # noqa: BLE001  libraries raise anything; panics of Rust are BaseExceptions
         return DocumentError(f"it cannot be read ({type(error).__name__})", "damaged")
 
 
@@ -95,8 +95,8 @@ if sys.platform != "win32":
     def _start_guards(pipe_end: int, seconds: int) -> None:
         """Arrange that this process ends at the time limit, and when the parent exits.
 
-        Signals do that, since they also interrupt libraries. Standard input cannot serve as the pipe: its signal may
-        arrive after all input was read.
+        Signals do that, since their default action also interrupts libraries. The pipe sends one when it is closed
+        (O_ASYNC). Standard input cannot serve as that pipe: its signal for new data may arrive after the data was read.
         """
         used = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
@@ -129,11 +129,11 @@ else:
     def _set_limits(_limits: DocumentLimits) -> None:
         """Do nothing: this system has no such limits. The parent still enforces the timeout."""
 
-    def _start_guards(_line: int, _seconds: int) -> None:
-        """Do nothing."""
+    def _start_guards(_pipe_end: int, _seconds: int) -> None:
+        pass
 
-    def _stop_guards(_line: int) -> None:
-        """Do nothing, likewise."""
+    def _stop_guards(_pipe_end: int) -> None:
+        pass
 
     def _is_exhausted(_limits: DocumentLimits) -> bool:
         """Return True: on this system each document has a process of its own."""

@@ -1,14 +1,17 @@
 """HTML pages, style sheets and scripts: links, text, rewriting, and what archives insert.
 
-Modules, in reading order:
-- `text`: visible text, and the resemblance of two texts.
-- `links`: links of pages, style sheets, sitemaps and feeds, and URLs that scripts may request.
-- `redirect_stub`: pages that are nothing but a redirect.
-- `rewrite`: replaces links.
-- `archive_toolbar`: removes toolbars, scripts and rewritten links of web archives.
+The parsers are in the Rust core. Extracting links and rewriting them walk through a page with the same code, so that
+each link that is extracted is also rewritten.
 
-The parsers are part of the Rust core. Builds on nothing but the core and `unlost.errors`; must not import any other
-package of unlost.
+Modules in reading order:
+
+- `text`: Visible text, and the resemblance of two texts.
+- `links`: Links of pages, style sheets, sitemaps and feeds, and URLs that scripts may request.
+- `redirect_stub`: Pages that are nothing but a redirect.
+- `rewrite`: Replaces links.
+- `archive_toolbar`: Removes toolbars, scripts and rewritten links of web archives.
+
+Imports only the Rust core and `unlost.errors`.
 """
 
 from unlost.lazy_exports import lazy_exports

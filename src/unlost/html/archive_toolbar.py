@@ -1,28 +1,28 @@
 """Removes what web archives insert into pages: toolbars, scripts, and rewritten links.
 
-Needed only for mementos whose raw form cannot be fetched.
+Needed only for mementos that cannot be fetched raw (`id_`), such as those of archive.today.
 """
 
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-_MAX_HEAD_BYTES = 64 << 10  # after `<head>`: scripts that were inserted end within them
-_TAIL_BYTES = 16 << 10  # at the end of a page: archives append their comments there
-_MAX_TOOLBAR_BYTES = 512 << 10  # of a toolbar's element
+_MAX_HEAD_BYTES = 64 << 10  # after `<head>`, within which inserted scripts end
+_TAIL_BYTES = 16 << 10  # at the end of a page, where archives append their comments
+_MAX_TOOLBAR_BYTES = 512 << 10  # of the element of a toolbar
 _DIV_TAG = re.compile(rb"<(/?)div\b", re.IGNORECASE)
 
-# Insertions between comments of the archive: the Wayback Machine, pywb, and older versions.
+# Comments before and after insertions: of the Wayback Machine, of pywb, and of older versions.
 _MARKER_PAIRS = (
     (b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->", b"<!-- END WAYBACK TOOLBAR INSERT -->"),
     (b"<!-- WB Insert -->", b"<!-- End WB Insert -->"),
     (b"<!-- BEGIN WAYBACK BANNER -->", b"<!-- END WAYBACK BANNER -->"),
 )
-# The Wayback Machine marks only the end of its scripts; they begin after `<head>`.
+# The Wayback Machine marks only the end of its scripts, which begin after `<head>`.
 _SCRIPTS_END = b"<!-- End Wayback Rewrite JS Include -->"
 _HEAD_TAG = re.compile(rb"<head(?:\s[^>]{0,1000})?>", re.IGNORECASE)
 _OWN_SCRIPT = re.compile(rb"\s*<(?:script|link)\b[^>]{0,500}(?:archive\.org|/_static/)", re.IGNORECASE)
-# Comments of the Wayback Machine at the end of the page; in its early years a script.
+# Comments of the Wayback Machine at the end of the page. In its early years they were in a script.
 _FOOTER_COMMENTS = (
     re.compile(rb"<!--\s{0,20}FILE ARCHIVED ON [^<>]{0,2000}?-->\s?"),
     re.compile(rb"<!--\s{0,20}playback timings \(ms\):[^<>]{0,4000}?-->\s?"),
@@ -35,7 +35,7 @@ _ARCHIVE_TODAY_HOST = re.compile(r"(?:^|\.)archive\.(?:today|is|ph|li|md|vn|fo)$
 _ARCHIVE_TODAY_HEADER = re.compile(rb"<div[^>]{0,100}\bid=[\"']?HEADER\b", re.IGNORECASE)
 _MEMENTO_PATH = re.compile(r"(/(?:[^/?#]+/)*)\d{4,14}(?:[a-z]{2}_)?/")
 _URL_START = rb"(?<=[\"'=(,;\s])"  # a URL begins an attribute, an argument of `url()`, or an item of a list
-_DATE = rb"\d{4,14}(?:[a-z]{2}_)?/"
+_DATE = rb"\d{4,14}(?:[a-z]{2}_)?/"  # a date and a modifier such as `im_`, `js_`, `cs_`
 _URL_LOOKAHEAD = rb"(?=(?:https?:)?/{1,2}[^/\s\"'<>]|mailto:|javascript:|data:|ftp:)"
 
 
@@ -57,7 +57,7 @@ class CleanedPage:
 def remove_archive_toolbar(body: bytes, source: str) -> CleanedPage:
     """Remove an archive's insertions from a body, and restore its links.
 
-    A body without any insertions is returned unchanged. UTF-16 is not supported. Takes linear time.
+    A body without insertions is returned unchanged. UTF-16 is not supported. Takes linear time.
 
     Args:
         body: HTML or CSS.

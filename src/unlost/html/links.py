@@ -32,7 +32,7 @@ class Link:
     kind: LinkKind
 
 
-_LINK_KINDS = {use.value: use for use in LinkKind}
+_LINK_KINDS = {kind.value: kind for kind in LinkKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def scan_links(body: bytes, mime: str | None, base: str, charset: str | None = N
 def extract_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
     """Extract the links of a body, each pair of URL and kind once, in order of first appearance.
 
-    URLs are absolute, without a fragment, and normalised as browsers do it. Invalid input never raises. Limits are in
+    URLs are absolute, without a fragment, and normalized as browsers do it. Invalid input never raises. Limits are in
     docs/pages.md. Thread-safe; releases the GIL while it parses a long body.
 
     Args:
@@ -70,8 +70,8 @@ def extract_links(body: bytes, mime: str | None, base: str, charset: str | None 
         mime: Declared media type, with or without parameters; None if unknown. The first bytes of the body and the URL
             override it.
         base: URL of the body, the base of relative URLs. A `<base>` element overrides it.
-        charset: Declared charset; None if unknown. A byte order mark overrides it, and an unknown name is ignored. A
-            declaration in the body comes after it.
+        charset: Declared charset; None if unknown. A byte order mark overrides it, it overrides a declaration in the
+            body, and an unknown name is ignored.
 
     >>> extract_links(b'<a href="../b.html#top">B</a><img src=c.png>', "text/html", "http://a.example/d/")
     [Link(uri='http://a.example/b.html', kind=<LinkKind.PAGE: 'page'>),
@@ -99,7 +99,7 @@ def find_urls_in_script(body: bytes, base: str) -> list[str]:
 
 
 MAX_SCRIPT_URLS = 10_000
-"""Maximum candidates of one body. More are data, not code."""
+"""Maximum candidates of one body. A script with more URLs is data, not code."""
 _SCRIPT = re.compile(r"(java|ecma)script|json", re.IGNORECASE)
 _SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
 

@@ -1,4 +1,8 @@
-"""Detects redirect stubs: pages that are nothing but a redirect, as static site generators write them."""
+"""Detects redirect stubs: pages that are nothing but a redirect.
+
+Static site generators write them (jekyll-redirect-from, mkdocs-redirects, Hugo's aliases), because they cannot
+configure the server.
+"""
 
 import codecs
 import html
@@ -9,8 +13,8 @@ from urllib.parse import urljoin, urlsplit
 from unlost import _core
 from unlost.html.text import extract_text, replace_surrogates
 
-_MAX_BYTES = 32 << 10  # of a stub, including the navigation of its site
-_MAX_TEXT_LENGTH = 500
+_MAX_BYTES = 32 << 10  # of a stub, which may include the navigation of its site
+_MAX_TEXT_LENGTH = 500  # characters, without white space
 _MAX_DELAY_SECONDS = 10
 _IMMEDIATE_SECONDS = 1  # a longer delay means that the page is shown first
 # Stricter limits for pages redirected by a script, which may be applications or break out of frames.
@@ -35,7 +39,7 @@ _INTERACTIVE_ELEMENTS = frozenset(("form", "input", "frameset", "frame"))
 
 @dataclass
 class _StubFeatures:
-    """The features of a page that decide whether it is a stub. `delay` is that of its refresh, in seconds."""
+    """The features of a page that decide whether it is a stub. `delay` is the delay of its refresh in seconds."""
 
     delay: int = 0
     refresh: str | None = None
@@ -48,8 +52,8 @@ class _StubFeatures:
 class _StubParser:
     """Collects the features of a page.
 
-    The content of `<noscript>` counts only if no script redirects. Tags are matched by a pattern in linear time, which
-    `html.parser` does not guarantee.
+    A refresh in `<noscript>` counts only if a script redirects, too. Tags are matched by a pattern in linear time,
+    which `html.parser` does not guarantee.
     """
 
     def __init__(self, text: str) -> None:
@@ -110,10 +114,11 @@ def _parse_attributes(text: str) -> dict[str, str]:
 
 
 def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str | None = None) -> str | None:
-    """Return the URL that a page redirects to if the page is nothing but a redirect; None for any other page.
+    """Return the URL that a page redirects to if it is nothing but a redirect; None for any other page.
 
     A stub has little text, and either a `<meta http-equiv=refresh>` of at most 10 seconds or a script that sets
-    `location` unconditionally. A page that reloads itself is no stub unless it has no text. Invalid input never raises.
+    `location` unconditionally. A page that reloads itself is not a stub unless it has no text. Invalid input never
+    raises.
 
     Args:
         body: The page; see `unlost.html.links.extract_links`, also for `mime` and `charset`.
@@ -157,7 +162,7 @@ def _parse_refresh(content: str) -> tuple[int, str] | None:
 
 
 def _find_navigation(script: str) -> str | None:
-    """Return the URL that a script navigates to unconditionally."""
+    """Return the URL that a script navigates to unconditionally; None if there is a condition or no navigation."""
     navigation = _NAVIGATION.search(script[:_MAX_SCRIPT_LENGTH])
     return None if navigation is None or _CONDITION.search(script) else navigation[2].strip()
 

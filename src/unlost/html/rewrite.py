@@ -1,4 +1,4 @@
-"""Rewrites links in HTML, SVG and CSS. All other bytes stay unchanged."""
+"""Rewrites links in HTML, SVG and CSS. All other bytes are preserved."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from unlost import _core
 from unlost.html.links import LinkKind
 from unlost.html.text import replace_surrogates
 
-_KINDS_BY_NUMBER = (LinkKind.PAGE, LinkKind.REQUISITE, LinkKind.LIST)
+_KINDS_BY_NUMBER = (LinkKind.PAGE, LinkKind.REQUISITE, LinkKind.LIST)  # in the order of the Rust core
 
 
 class RewriteResult(NamedTuple):
@@ -18,9 +18,9 @@ class RewriteResult(NamedTuple):
         changed: Number of links that were replaced, counting each occurrence.
         skipped: Number of links that cannot be replaced because they are too long or too many. The callback was not
             called for them.
-        transcoded_from: Original encoding of a body that was converted to UTF-8 with a byte order mark; None if it was
-            not. UTF-16 and ISO-2022-JP cannot be edited in place. Declarations in the body are updated.
-        charset: Current encoding, by its name in the Encoding Standard; None for types without links.
+        transcoded_from: Original encoding of a body that was converted to UTF-8 with a byte order mark, because UTF-16
+            and ISO-2022-JP cannot be edited in place; None otherwise. Declarations in the body are updated.
+        charset: Current encoding, by its name in the WHATWG Encoding Standard; None for types without links.
         is_decompressed: Whether a gzipped body was decompressed.
         has_csp: Whether the page has a Content-Security-Policy in a `<meta>` element, which refers to its original URL.
         is_truncated: Whether the body is too long, or compressed and damaged. Then it is unchanged.
@@ -39,10 +39,10 @@ class RewriteResult(NamedTuple):
 
 
 class LinkDirectory:
-    """The replacements of links that pages of a site have in common.
+    """The replacements of links that pages of a site share, such as those of its navigation.
 
-    The callback of `rewrite_links` is then called once per URL instead of once per URL and page. `max_bytes` limits the
-    memory; links that are added when it is full are ignored.
+    With it, the callback of `rewrite_links` is called once per URL instead of once per URL and page. `max_bytes` limits
+    the memory; links that are added when it is full are ignored.
 
     >>> site = LinkDirectory(1 << 20)
     >>> site.add("http://a.example/d/c.png", LinkKind.REQUISITE, "d/c.png")

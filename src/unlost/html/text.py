@@ -21,7 +21,7 @@ def replace_surrogates(text: str | None) -> str | None: ...
 
 
 def replace_surrogates(text: str | None) -> str | None:
-    """Replace lone surrogates by question marks; headers and indexes with undecodable bytes contain them."""
+    """Replace lone surrogates by question marks. They represent undecodable bytes of headers and indexes."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -71,7 +71,8 @@ def text_resemblance(first: str, second: str, size: int = 10) -> float:
     (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar), each character is a word.
 
     Shingles are compared by 64-bit hashes that are the same on all platforms. Two different texts of a million words
-    share one by accident once in ten million comparisons. Thread-safe; releases the GIL while it compares long texts.
+    share a hash by accident once in ten million comparisons. Thread-safe; releases the GIL while it compares long
+    texts.
 
     Raises:
         UsageError: `size` is less than 1.

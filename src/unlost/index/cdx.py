@@ -1,7 +1,7 @@
 """CDX and CDXJ: index rows, parsed, written, and converted to captures.
 
-CDX has delimited columns, named by the letters of a header line or by their number. CDXJ has a key, a date and a JSON
-object, as pywb, OpenWayback, ipwb and Common Crawl write it.
+CDX has delimited columns, whose names follow from the letters of a header line or from the number of columns. CDXJ has
+a key, a date and a JSON object, as pywb, OpenWayback, ipwb and Common Crawl write it.
 """
 
 import json
@@ -15,6 +15,7 @@ from unlost.capture import Capture, normalize_digest
 from unlost.errors import DateError, UriError
 
 REVISIT_TYPE = "warc/revisit"
+"""Media type of revisit records in indexes."""
 NO_VALUE = "-"
 _CONTROL_ESCAPES = {code: f"%{code:02X}" for code in (*range(32), 127)}
 
@@ -40,9 +41,10 @@ CDX_FIELD_NAMES = {
 }
 """Names of the columns by their letter; columns of other letters are stored as `cdx-LETTER`."""
 _STATUS_CODE = re.compile("[0-9]{3}")
+# CDX10 lacks the length of the record (S); CDX9 lacks the robot flags (M), too.
 _LETTERS_BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
 
-# OpenWayback's and ipwb's names of pywb's fields.
+# Names of pywb's fields in the CDXJ of OpenWayback and ipwb.
 _FIELD_ALIASES = {
     "uri": "url",
     "original_uri": "url",
@@ -166,13 +168,13 @@ def _parse_date(text: str) -> str:
 
 
 def _parse_mime(text: str | None) -> str | None:
-    """Return the media type in lower case without parameters. `unk`, which some indexers write, means none."""
+    """Return the media type in lower case without parameters. `unk`, which some indexers write, means unknown."""
     mime = re.split(r"[;\s]", (text or "").strip().lower(), maxsplit=1)[0]
     return mime if mime and mime != "unk" else None
 
 
 def _parse_status(text: str | None) -> int | None:
-    # Indexers copy any text from the place of the status: only three digits are valid.
+    # Indexers copy whatever is in the position of the status: only three digits are valid.
     return int(text) if text and len(text) == 3 and text.isascii() and text.isdigit() and text >= "100" else None
 
 
@@ -193,7 +195,7 @@ def _parse_revisit_of(fields: Mapping[str, str]) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class CdxLayout:
-    """Columns of a CDX file.
+    """Delimiter and columns of a CDX file.
 
     Attributes:
         delimiter: One character, nearly always a space.
@@ -216,7 +218,7 @@ class CdxLayout:
         names: list[str] = []
         for letter in letters:
             name = CDX_FIELD_NAMES.get(letter, f"cdx-{letter}")
-            # wget has two URL columns, the first in place of the key.
+            # The CDX of wget has two URL columns, the first in place of the key.
             names.append(name if name not in names else f"{name}-{names.count(name) + 1}")
         if "timestamp" not in names or not {"urlkey", "url"} & set(names):
             raise RowError("bad-header", "expected columns for a date (b) and a key (N) or an address (a)")
@@ -258,7 +260,7 @@ class CdxLayout:
 
 
 def parse_row(line: bytes, number: int = 0, offset: int = 0) -> IndexRow:
-    """Parse a line of a file without a header. Raises RowError of kind `bad-field-count`."""
+    """Parse a line of a CDX file without a header. Raises RowError of kind `bad-field-count`."""
     values = line.decode("utf-8", "surrogateescape").split(" ")
     if len(values) > max(_LETTERS_BY_COUNT):
         values = _join_url(values, _LETTERS_BY_COUNT)
@@ -273,8 +275,8 @@ def _default_layout(count: int) -> CdxLayout:
 def _join_url(values: list[str], widths: Collection[int]) -> list[str]:
     """Join the fields of a row that has too many because its URL contains spaces.
 
-    The media type and the status must be at the position that one of the widths implies, and at no other. Ambiguous
-    rows, such as two rows in one line, are returned unchanged.
+    The media type and the status must be at the position that one of the widths implies, and at no other position.
+    Ambiguous rows, such as two rows in one line, are returned unchanged.
 
     >>> _join_url("com,a)/ 2014 http://a.com/x y text/html 200 A - 7 a.warc.gz".split(" "), (9,))[2:5]
     ['http://a.com/x y', 'text/html', '200']
@@ -299,8 +301,8 @@ CDX9, CDX10, CDX11 = (CdxLayout.from_header(b" CDX " + letters.encode()) for let
 def write_cdx(rows: Iterable[IndexRow], layout: CdxLayout = CDX11) -> Iterator[bytes]:
     """Yield the header and a line for each row, with line ends. Fields without a column in the layout are dropped.
 
-    Spaces in values become `%20`, because CDX has no other way to write them; so do control characters, which could end
-    the line. A row without a key gets that of its URL.
+    Spaces in values are percent-encoded, because CDX has no other way to write them; so are control characters, which
+    could end the line. A row without a key gets that of its URL.
     """
     yield layout.header_line() + b"\n"
     for row in rows:
@@ -310,7 +312,7 @@ def write_cdx(rows: Iterable[IndexRow], layout: CdxLayout = CDX11) -> Iterator[b
 
 
 def parse_cdxj_row(line: bytes, number: int = 0, offset: int = 0) -> IndexRow:
-    """Parse a line. Raises RowError of kind `bad-field-count` or `bad-json`.
+    """Parse a CDXJ line. Raises RowError of kind `bad-field-count` or `bad-json`.
 
     >>> parse_cdxj_row(b'com,a)/ 2014 {"url": "http://a.com/", "status": 200}').fields
     {'url': 'http://a.com/', 'status': '200'}
@@ -322,7 +324,7 @@ def parse_cdxj_row(line: bytes, number: int = 0, offset: int = 0) -> IndexRow:
     if not brace or len(columns) not in (2, 3):
         raise RowError("bad-field-count", "expected a key, a date and an object in braces")
     try:
-        # Numbers are kept as text, as in all other index formats.
+        # Numbers stay text, as in all other index formats.
         values = json.loads(
             (brace + body).decode("utf-8", "surrogateescape"), parse_int=str, parse_float=str, parse_constant=str
         )

@@ -1,7 +1,8 @@
 """Detects what a file contains, from its magic bytes, its name and its first lines.
 
-Distinguishes indexes, URL lists, access logs and maps, and rejects known but unsupported formats with advice.
-A new index format is recognised here and parsed by `unlost.index.reader`.
+Distinguishes indexes, URL lists, access logs and maps, and rejects known but unsupported formats with advice. Detection
+fails closed: a URL list accepts any line as a URL, so a wrong guess would make a map that denies pages that are held.
+A new index format is recognized here and parsed by `unlost.index.reader`.
 """
 
 import re
@@ -27,7 +28,7 @@ _SAMPLED_BYTES = 1 << 20  # limit in case of long lines
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Some editors write it before the first line."""
 
-
+# Magic bytes at the beginning of formats that are not supported, with advice.
 _MAGIC = {
     b"PAR1": "a Parquet file: read it with `--engine spark`, or write its rows as CDXJ first",
     b"BZh": "compressed with bzip2: decompress it first (`bzip2 -d`), or compress it with gzip or zstd",
@@ -43,7 +44,7 @@ _MAGIC_BYTES = max(map(len, _MAGIC))
 _ZIPNUM_ADVICE = "the block list of a ZipNum index: name it with the ending .idx, next to its .loc and its blocks"
 _BARE_CR_ADVICE = "the lines end in bare CR: write them with LF first (`tr '\\r' '\\n'`)"
 
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # control characters other than white space
 _DATE = re.compile(rb"\d{1,14}|\d{17}|\d{4}-[-0-9:TtZz.,+]*")
 _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
@@ -62,7 +63,7 @@ _KIND_LABELS = {
 def reject_unsupported_formats(path: str | PathLike[str], name: str | None = None) -> None:
     """Raise InputError for a file in a known but unsupported format, with advice.
 
-    A missing file is not reported as such. `name` is the file's name for messages, if not its path.
+    Also raises InputError if the file cannot be read. `name` is the file's name for messages, if not its path.
     """
     label = name or fspath(path)
     if Path(label).suffix == ".summary":
@@ -82,8 +83,8 @@ def detect_line_kind(
 ) -> LineKind:
     """Return what the lines of a text file (plain, gzip or zstd) are. An empty file counts as an index.
 
-    A header decides; otherwise the majority of the first `SAMPLED_LINES` lines. Rows of CDX and CDXJ may be mixed.
-    Other lines among them are left to the reader, which counts them.
+    A header decides; otherwise the majority of the first `SAMPLED_LINES` lines, never one line. Rows of CDX and CDXJ
+    may be mixed. The reader counts other lines among them.
 
     Args:
         path: The file.
@@ -151,7 +152,7 @@ def is_cdx_header(text: bytes) -> bool:
 
 
 def has_json_column(text: bytes) -> bool:
-    """Return whether the third or fourth field of a line begins with a brace, as in CDXJ."""
+    """Return whether the third or fourth field of a line begins with a brace, as in CDXJ of pywb or OpenWayback."""
     return any(column.startswith(b"{") for column in text.split(None, 4)[2:4])
 
 

@@ -1,6 +1,6 @@
 """External merge sort of lines.
 
-Lines are sorted in memory in runs, which are spilled to temporary files and merged.
+Lines are sorted in memory in runs, spilled to temporary files, and merged.
 """
 
 import heapq
@@ -13,22 +13,22 @@ from typing import BinaryIO
 SORT_RUN_BYTES = 64 << 20
 """Memory of one run; Python needs a little more to sort it."""
 
-_LINE_OVERHEAD_BYTES = 41  # of a bytes object and its list entry
+_LINE_OVERHEAD_BYTES = 41  # of a bytes object (33) and its list entry (8) in CPython
 
 MAX_SORT_RUNS = 64
-"""Number of runs that are merged into one, because most systems limit a process to 1024 open files."""
+"""Number of runs that are merged into one. Most systems limit a process to 1024 open files."""
 
 
 def sort_lines(lines: Iterable[bytes], run_bytes: int = SORT_RUN_BYTES) -> Iterator[bytes]:
     r"""Yield lines, each with its line end, in byte order without duplicates.
 
-    Memory is bounded by `run_bytes`. Every line is written to disk once for each power of `MAX_SORT_RUNS` in the number
-    of runs: 64 runs are about 4 GB. Raises OSError if the temporary directory (TMPDIR) is full.
+    Memory is bounded by `run_bytes`. Every line is written to disk once for each level of merging: with the defaults,
+    once up to 4 GB, twice up to 256 GB. Raises OSError if the temporary directory (TMPDIR) is full.
 
     >>> list(sort_lines([b"b\n", b"a\n", b"b\n"]))
     [b'a\n', b'b\n']
     """
-    # Runs of one level have about the same size, which minimizes the number of merges per line.
+    # Runs of one level have about the same size, which minimizes how often a line is merged.
     levels: list[list[BinaryIO]] = []
     try:
         run: list[bytes] = []

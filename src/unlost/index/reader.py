@@ -26,7 +26,7 @@ from unlost.problems import Problem, Problems, unreadable_error
 from unlost.text_lines import MAX_LINE_BYTES, Line, is_compressed, read_lines
 
 _OTHER_KIND_LABELS = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
-_HEADER_BYTES = 1000  # longer than any CDX header
+_MAX_HEADER_BYTES = 1000  # longer than any CDX header
 
 
 def read_index_rows(
@@ -38,15 +38,15 @@ def read_index_rows(
 
     Args:
         path: The index.
-        problems: Gets the invalid lines.
-        on_read: Called now and then with the number of bytes read, as stored; not for a ZipNum.
+        problems: Collects the invalid lines.
+        on_read: Called periodically with the number of bytes read, as stored; not for a ZipNum.
 
     Raises:
         InputError: The file cannot be read, or is not an index, judging by its first lines.
     """
     if Path(path).suffix != ".idx" and Path(path).is_file():
         reject_unsupported_formats(path)
-        # Lines of no known kind are counted one by one below.
+        # Lines of an unknown kind become problems one by one when they are parsed.
         if (kind := detect_line_kind(path, unknown="index")) != "index":
             raise InputError(f"{fspath(path)}: expected CDX or CDXJ, found {_OTHER_KIND_LABELS[kind]}")
     return _parse_rows(_read_text_lines(path, problems, on_read), fspath(path), problems)
@@ -55,14 +55,14 @@ def read_index_rows(
 def ends_within_row(path: str | PathLike[str]) -> bool:
     """Return whether a plain text index is truncated: its last line has no line end and is invalid.
 
-    Compressed files detect truncation themselves, and the end of a pipe cannot be read in advance. Raises InputError if
-    the file cannot be read.
+    False for compressed files, which detect truncation by themselves, and for pipes, whose end cannot be read in
+    advance. Raises InputError if the file cannot be read.
     """
     if Path(path).suffix == ".idx" or not Path(path).is_file() or is_compressed(path):
         return False
     try:
         with Path(path).open("rb") as file:
-            first_line = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
+            first_line = file.readline(_MAX_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
             file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
             last_line = file.read().rpartition(b"\n")[2]
     except OSError as error:
@@ -125,7 +125,7 @@ def _read_text_lines(
 
 
 def _layout_after_rows(layout: CdxLayout | None, line: Line, name: str, problems: Problems) -> CdxLayout:
-    """Return the layout of a header after the first row. A different layout is a problem, and not used for maps."""
+    """Return the layout of a header after the first row. A layout that differs is a problem."""
     new_layout = CdxLayout.from_header(line.text)
     if new_layout != (layout or cdx.CDX11):
         message = "a header with other columns in the middle of the file: split the file there"

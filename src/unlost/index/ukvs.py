@@ -1,4 +1,4 @@
-"""UKVS, the file format of MementoMaps: header lines that begin with `!`, then sorted keys with their values.
+"""UKVS (Unified Key Value Store), the format of MementoMaps: header lines that begin with `!`, then sorted rows.
 
 !fields {"keys": ["surt"], "values": ["frequency"]}
 com,* 10000+
@@ -20,7 +20,7 @@ from unlost.problems import Problem, Problems
 from unlost.text_lines import Line, TextSource, read_source_lines, source_name
 
 MAX_JSON_DEPTH = 32
-"""Maximum nesting. Headers of maps have two levels."""
+"""Maximum nesting of JSON in headers and rows. Headers of maps have two levels."""
 # Possessive quantifiers prevent backtracking, so matching is linear.
 _JSON_TOKEN = re.compile(
     r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|([A-Za-z_$@][\w$@.-]*+)(\s*+)(:?)|[\[\]{}]', re.DOTALL | re.ASCII
@@ -28,7 +28,7 @@ _JSON_TOKEN = re.compile(
 
 FrequencyBound = Literal["", "+", "-", "~"]
 """Precision of a number: exact, at least, at most, about."""
-# 18 digits fit into 64 bits, and exceed the holdings of all archives together.
+# 18 digits fit into 64 bits; no archive holds as many mementos.
 _FREQUENCY = re.compile(r"([0-9]{1,18})?([+~-])?(?:/([0-9]{1,18})?([+~-])?)?", re.ASCII)
 
 UKVS_PROBLEM_KINDS = {
@@ -43,10 +43,10 @@ UKVS_PROBLEM_KINDS = {
     "duplicate-key": "the key of the row above; the row is kept",
     "truncated": "more or fewer bytes of rows than the header declares, or a compressed file that ends early",
 }
-"""Kinds of problems, and how the line is treated. Rows are kept where possible, because a map must not lose keys."""
+"""Kinds of problems, and how the line is treated. Rows are used where possible, because a map must not lose keys."""
 ROW_BYTES_FIELD = "row_bytes"
 """Member of `!meta` with the total size of all rows in bytes, by which a truncated file is detected."""
-_ROW_BYTES_WIDTH = 20  # digits: the number is filled in last, in a field of fixed width
+_ROW_BYTES_WIDTH = 20  # digits. Fixed, because the number is known last, when the rows are already written
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 
@@ -60,6 +60,8 @@ _EXPECTED_HEADERS = {
 
 def parse_lenient_json(text: str) -> object:
     """Parse JSON whose member names may lack quotes, in linear time and with limited nesting. Raises ValueError.
+
+    Headers in the MementoMap paper have such names.
 
     >>> parse_lenient_json('{uri: "http://a.com/{x: 1}", "keys": [true, 1.5]}')
     {'uri': 'http://a.com/{x: 1}', 'keys': [True, 1.5]}
@@ -137,7 +139,7 @@ class Frequency:
 
     @property
     def is_exclusion(self) -> bool:
-        """Whether certainly nothing is held or known.
+        """Whether the row says that nothing is held or known, without uncertainty.
 
         >>> [Frequency.parse(text).is_exclusion for text in ("0", "0-", "0/0", "0+", "0~", "0/20", "/", "1")]
         [True, True, True, False, False, False, False, False]
@@ -171,7 +173,8 @@ class UkvsRow:
     Attributes:
         keys: Key fields, as many as the header names. Wildcards are not interpreted.
         values: Value fields, verbatim, in the order of the header; there may be fewer or more.
-        frequency: Parsed value of the field `frequency`; None if the header has none. Unknown if it is invalid.
+        frequency: Parsed value of the field `frequency`, unknown if it is invalid; None if the header has no such
+            field.
         attributes: JSON object at the end of the line; None if there is none.
     """
 

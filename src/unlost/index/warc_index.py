@@ -1,6 +1,6 @@
 """Captures and index rows of archive files (WARC, ARC or WACZ), detected by their first bytes.
 
-Rows have the form that pywb uses.
+Rows have pywb's fields.
 """
 
 import re
@@ -17,9 +17,9 @@ from unlost.problems import Problems, unreadable_error, unreadable_error_for_err
 from unlost.warc import reader as warc_reader
 from unlost.warc import wacz
 
-_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_ZSTD_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with a dictionary
-_RECORD_START = re.compile(rb"WARC/\d|filedesc://")
+_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # a member, or the directory of an empty ZIP
+_ZSTD_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  # skippable frame with which a `.warc.zst` may begin
+_RECORD_START = re.compile(rb"WARC/\d|filedesc://")  # `filedesc://` begins the first line of an ARC
 _RECORD_START_BYTES = 64
 _WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
@@ -27,7 +27,8 @@ _WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 def is_archive_file(path: str | PathLike[str]) -> bool:
     """Return whether a file is a WARC, ARC or WACZ, judging by its first bytes or else its name.
 
-    A pipe is judged by its name, because bytes read from it are lost. Raises InputError if the file cannot be read.
+    A pipe is judged by its name, because bytes read from it would be lost. Raises InputError if the file cannot be
+    read.
     """
     return _detect_archive_format(path) is not None
 
@@ -57,7 +58,7 @@ def read_archive_captures(
 
     Args:
         path: The file.
-        problems: Gets everything that could not be read.
+        problems: Collects what could not be read.
         type_counts: As in `unlost.warc.reader.read_warc_captures`.
         on_read: As in `unlost.warc.reader.read_warc_captures`.
 
@@ -94,7 +95,8 @@ def read_archive_rows(
 ) -> Iterator[IndexRow]:
     """Yield an index row for each capture of a file, in order.
 
-    `metadata` records are left out: they would share the key and date of a page, and be replayed instead of it.
+    There are no rows for `metadata` records: they share the key and date of a page, and would be replayed instead of
+    it.
     """
     return map(row_from_capture, read_archive_captures(path, problems, on_read=on_read))
 

@@ -1,7 +1,7 @@
 """ZipNum: a sorted index in compressed blocks, with a list of the blocks' first keys for random access.
 
-Both dialects are read: tab-separated block lists with an optional `.loc` file (Wayback, Common Crawl), and block lists
-of JSON objects (WACZ). The first is written, because pywb supports only that.
+Two dialects are read: tab-separated block lists with an optional `.loc` file (Wayback, Common Crawl), and block lists
+of JSON objects (WACZ). The first one is written, because pywb supports only that.
 """
 
 import io
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BLOCK_LINES = 3000
-"""Lines per block, the usual number."""
+"""The usual number of lines per block."""
 
 MAX_BLOCK_BYTES = 256 << 20
 """Decompressed size at which reading a block stops; 3000 index lines never reach it."""
 
 _READ_BYTES = 64 << 10  # of a block at a time
 _SKIP_BYTES = 1 << 20  # chunks in which the rest of an overlong line is skipped
-_MAX_LOCATIONS_BYTES = 16 << 20  # of a `.loc` file: a line for each part, of which the largest indexes have hundreds
+_MAX_LOCATIONS_BYTES = 16 << 20  # of a `.loc` file: one line per part, and the largest indexes have hundreds of parts
 _BAD_BLOCK = "bad-block"
 
 
@@ -111,9 +111,9 @@ class ZipNumIndex:
 
         Args:
             block: The block.
-            problems: Gets `too-long` lines, which are skipped, and `bad-block` for a block that is missing, damaged,
-                too large or not a gzip member; the lines before the damage are yielded. None to raise InputError
-                instead.
+            problems: Collects `too-long` lines, which are skipped, and `bad-block` for a block that is missing,
+                damaged, too large or not a gzip member; the lines before the damage are yielded. None to raise
+                InputError instead.
         """
         name = str(block.part)
         block_problems = Problems()
@@ -182,7 +182,7 @@ class ZipNumIndex:
             raise ValueError("too long")
         if b"\t" in line:
             head, part, offset, length = line.rstrip().split(b"\t")[:4]
-            # Only the user's own .loc file may refer to other folders.
+            # Only the `.loc` file, which the user wrote, may refer to other folders.
             path = self._resolve_part(os.fsdecode(part)) or self._sibling_file(os.fsdecode(part))
             return ZipNumBlock(head.split(b" ", 1)[0], path, _parse_byte_count(offset), _parse_byte_count(length))
         key, _, fields = line.split(b" ", 2)
@@ -228,7 +228,7 @@ class ZipNumIndex:
 
 
 class _InflatedStream(io.RawIOBase):
-    """Decompressed text of a gzip member. Raises zlib.error or EOFError when it reaches damage."""
+    """Decompresses a gzip member. Raises zlib.error or EOFError when it reaches damage."""
 
     def __init__(self, file: BinaryIO, length: int) -> None:
         self._file = file
@@ -286,7 +286,8 @@ def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines:
     """
     part, *_ = files = zipnum_paths(path)
     count = 0
-    # The files are renamed after all are written; the block list is last, so that after a kill its targets exist.
+    # All files are written before the first is renamed. The block list is renamed last, so that what it refers to
+    # exists even after a kill.
     with atomic_files(files) as (blocks, locations, listing):
         locations.write(f"{part.name}\t{part.name}\n".encode())
         for count, (head, block) in enumerate(compress_blocks(lines, block_lines), 1):
@@ -302,7 +303,7 @@ def compress_blocks(lines: Iterable[bytes], block_lines: int = BLOCK_LINES) -> I
     Raises InputError if the lines, each with its line end, are not sorted by key and date.
     """
     for block in _group_lines(lines, block_lines):
-        # The member's header has no name and no time, so equal lines yield equal bytes.
+        # zlib writes the gzip header without name and time, so equal lines yield equal bytes.
         deflate = zlib.compressobj(wbits=31)
         data = deflate.compress(b"".join(block)) + deflate.flush()
         yield b" ".join(block[0].split(b" ", 2)[:2]), data

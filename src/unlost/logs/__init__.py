@@ -1,7 +1,11 @@
-"""Logs of requests, read as streams in bounded memory; invalid lines are counted.
+"""Logs of requests, read as streams in bounded memory. Invalid lines are skipped and counted.
 
-`access` reads access logs of web servers and archives, `upstream` reads and writes logs of upstream responses of
-aggregators. Imports only the top level.
+Modules:
+
+- `access`: Access logs of web servers and archives.
+- `upstream`: Logs of the responses of archives to an aggregator: of unlost, read and written, and of MemGator.
+
+Imports only the top level.
 """
 
 from unlost.lazy_exports import lazy_exports

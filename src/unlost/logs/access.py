@@ -1,7 +1,7 @@
 """Access logs of web servers and archives: requested pages, dates and statuses.
 
-Common and combined log format, with or without a leading virtual host. Client IP addresses and user names never leave
-this module.
+Reads the Common and Combined Log Format, with or without a leading virtual host. Client IP addresses and user names
+never leave this module.
 """
 
 import re
@@ -29,7 +29,7 @@ _MONTHS = {name: number for number, name in enumerate(b"jan feb mar apr may jun 
 _DATE = re.compile(rb"\[([^\[\]]{1,40})\] \"")
 _TIMESTAMP = re.compile(rb"(\d{1,2})/([A-Za-z]{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?: ([+-])(\d\d):?(\d\d))?")
 _STATUS_AND_BYTES = rb"\" (\d{3}|-)(?: (\d{1,18}|-))?(?= |$)"
-# A quote inside the request is escaped, or at least not followed by a status.
+# A quote inside the request is escaped (Apache, nginx), or at least not followed by a status.
 _REQUEST = re.compile(rb"((?:[^\"\\]|\\.|\"(?! (?:\d{3}|-)(?: |$)))*+)" + _STATUS_AND_BYTES)
 # Servers that escape nothing may write a backslash before the closing quote of the request.
 _UNESCAPED_REQUEST = re.compile(rb"(.*?)" + _STATUS_AND_BYTES)
@@ -38,10 +38,12 @@ _PROTOCOL = re.compile(rb"HTTP/\d(?:\.\d)?", re.IGNORECASE)
 _HOST = re.compile(rb"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?")
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _ESCAPE_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
-# An optional date, possibly truncated or with `*` or a modifier such as `id_`. Proxies merge double slashes.
+# An optional date, possibly truncated or with `*` or a modifier such as `id_`, then a URL. Proxies may merge the two
+# slashes of its scheme.
 _REPLAY = re.compile(
     rb"(?:[a-z]+://[^/]*)?/(?:.*?/)??(?:(?:\d{4,14}\*?|\*)(?:[a-z]{2}_)?/)?(https?):/+(.+)", re.IGNORECASE | re.DOTALL
 )
+# The same without a scheme; then the date is required.
 _BARE_REPLAY = re.compile(
     rb"(?:[a-z]+://[^/]*)?(?:/[^/]*)?/\d{4,14}(?:[a-z]{2}_)?/+([^/]*\..+)", re.IGNORECASE | re.DOTALL
 )
@@ -56,7 +58,8 @@ class AccessLogEntry:
         datetime: Date of the request, 14 digits, UTC.
         status: HTTP status; None if it is missing.
         method: HTTP method in upper case.
-        mime: Always None, because these logs have no media type; present so that requests can be counted like captures.
+        mime: Always None, because these logs have no media type. Present so that requests can be counted as captures
+            are.
         body_bytes: Size of the response body; None if it is missing.
     """
 
@@ -75,7 +78,7 @@ def read_access_log(
 
     Args:
         file: The log; see `unlost.text_lines.read_source_lines`.
-        problems: Gets the invalid lines, by the kinds of `ACCESS_LOG_PROBLEM_KINDS`.
+        problems: Collects the invalid lines, by the kinds of `ACCESS_LOG_PROBLEM_KINDS`.
         name: Name of the log in problems.
         host: Host of a log that has only paths: `example.com`, or with `https://` in front.
         is_archive: The log is that of an archive: the page is the URI-R of the requested memento, as in
@@ -100,7 +103,7 @@ def read_access_log(
 
 
 def _parse_line(line: Line, base: bytes | None, *, archive: bool) -> AccessLogEntry | str:
-    """Return the request, or the kind of the problem."""
+    """Return the request, or the kind of problem that its line has."""
     date = _DATE.search(line.text)
     if not date:
         return "bad-line"
@@ -121,9 +124,9 @@ def _parse_line(line: Line, base: bytes | None, *, archive: bool) -> AccessLogEn
 
 
 def _parse_request(request: bytes, host: bytes | None, *, archive: bool) -> tuple[bytes, bytes] | str:
-    """Return method and page, or the kind of the problem.
+    """Return method and page, or the kind of problem.
 
-    Targets may contain spaces, and the protocol may be missing.
+    Targets may contain spaces, and the protocol may be missing (HTTP/0.9).
     """
     if request in (b"", b"-"):
         return "no-request"

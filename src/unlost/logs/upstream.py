@@ -1,7 +1,7 @@
 """Logs of upstream responses: the result of each request of an aggregator to an archive.
 
-The log of unlost is JSON Lines with fixed fields (docs/formats.md). Maps learn misses from it, routing learns hit
-rates. Logs of MemGator are read, too.
+The log of unlost is JSON Lines with fixed fields (docs/formats.md). Exclusions for maps and hit rates for routing are
+learned from it. Logs of MemGator are read as well.
 """
 
 import json
@@ -50,7 +50,9 @@ UPSTREAM_LOG_PROBLEM_KINDS = {
     "bad-field": "a value that the field cannot have",
 }
 """Kinds of problems, with their messages. Each skips its line."""
-_MAX_NUMBER = 2**53 - 1  # largest integer that all JSON parsers represent exactly
+_MAX_NUMBER = (
+    2**53 - 1
+)  # largest integer that JSON parsers with double precision represent exactly (RFC 8259, section 6)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -79,7 +81,7 @@ class UpstreamLogEntry:
         endpoint: Endpoint that was queried.
         outcome: Outcome of the request.
         reason: Why the archive was queried.
-        key: Key of the page in normal form; None if it has none.
+        key: Normalized key of the page; None if it has none.
         status: HTTP status; None if there was no response.
         mementos: Number of mementos listed; None if unknown, as for a TimeGate.
         first: Date of the earliest memento seen, 14 digits, UTC.
@@ -250,7 +252,7 @@ class MemGatorEvent:
 
 
 def is_memgator_log(line: bytes) -> bool:
-    """Return whether a line is one of a MemGator log.
+    """Return whether a line belongs to a MemGator log.
 
     >>> is_memgator_log(b"INFO: 2019/01/16 10:00:00.000001 ia => Success: 3 mementos")
     True
@@ -261,7 +263,7 @@ def is_memgator_log(line: bytes) -> bool:
 def read_memgator_log(file: TextSource, problems: Problems, name: str | None = None) -> Iterator[MemGatorEvent]:
     r"""Yield the events of a MemGator log, in order, in bounded memory; other lines are skipped.
 
-    An empty TimeMap and 404 are misses; any other status is an error. Arguments are those of
+    An empty TimeMap and a 404 are misses; any other status is an error. Arguments are those of
     `unlost.text_lines.read_source_lines`.
 
     >>> from io import BytesIO

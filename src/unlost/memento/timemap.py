@@ -1,7 +1,7 @@
-r"""TimeMaps (RFC 6690 link-format, RFC 7089): parsed, written, and as compact lists of mementos.
+r"""TimeMaps (RFC 7089) in link-format (RFC 6690): parsed, written, and as compact lists of mementos.
 
 Archives write link-format with all kinds of errors. An entry begins at a `<` that is first on its line or follows a
-comma, unless it is within a quoted value of a valid entry; so an invalid entry does not affect others.
+comma, unless it is within a quoted value of a valid entry. So an invalid entry does not affect others.
 
 `Mementos` holds millions of distinct mementos, sorted by date, without a Python object for each. Its URLs are visible
 ASCII without `<`, `>` and `"`, so that no archive can inject entries, headers or lines.
@@ -62,17 +62,18 @@ TIMEMAP_PROBLEM_KINDS = {
 }
 """Kinds of problems, with their messages."""
 
+# White space and controls end a line or a target; `<`, `>` and `"` delimit targets and values.
 _TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
 
 
 class TimeMapEntry(NamedTuple):
-    """One memento of a TimeMap. A named tuple, for speed, since TimeMaps are long.
+    """One memento of a TimeMap. A named tuple, which is faster to create than a dataclass, since TimeMaps are long.
 
     Attributes:
         uri: URL (URI-M), verbatim; it may be relative. Bytes that are not UTF-8 are escaped.
         datetime: Capture date, 14 digits, UTC.
-        first: Whether the TimeMap calls it the first.
-        last: Whether the TimeMap calls it the last.
+        first: Whether its `rel` contains `first`.
+        last: Whether its `rel` contains `last`.
         is_dated_by_uri: Whether the date was taken from the URL, because the TimeMap has no valid one.
     """
 
@@ -106,7 +107,7 @@ class TimeMapLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkFormatTimeMap:
-    """A parsed TimeMap. Missing members are None or empty.
+    """A parsed TimeMap. Missing attributes are None or empty.
 
     Attributes:
         original: Original URL (URI-R).
@@ -114,7 +115,7 @@ class LinkFormatTimeMap:
         timegate: URL of the TimeGate.
         timemaps: Links to other TimeMaps; those of the same type with other dates are further pages.
         mementos: Mementos in the order of the TimeMap, which may be unsorted and have duplicates.
-        other_links: Number of links with other relations, or that repeat a member that occurs once.
+        other_links: Number of links with other relations, and of repeated `original`, `self` and `timegate` links.
     """
 
     original: str | None = None
@@ -126,10 +127,11 @@ class LinkFormatTimeMap:
 
 
 def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> LinkFormatTimeMap:
-    r"""Parse a link-format TimeMap, in linear time. Raises nothing.
+    r"""Parse a link-format TimeMap, in linear time. Never raises.
 
-    Invalid entries are left out and counted in `problems` under `name`, by the kinds of `TIMEMAP_PROBLEM_KINDS`, with
-    the line and byte offset of the first of each kind. Without a valid `datetime`, 14 digits in the URI-M are used.
+    Invalid entries are skipped and counted in `problems` under `name`, by the kinds of `TIMEMAP_PROBLEM_KINDS`, with
+    the line and byte offset of the first of each kind. An entry without a valid `datetime` is dated by 14 digits in its
+    URI-M.
 
     >>> problems = Problems()
     >>> body = b'<a.com>;rel=original,\n<w/20140210000001/a.com>; rel="memento", <x; rel="memento"'
@@ -155,9 +157,9 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Link
 def format_timemap(timemap: LinkFormatTimeMap) -> Iterator[str]:
     r"""Yield a TimeMap as link-format, one entry at a time, with `,` and a newline after all but the last.
 
-    The order is that of MemGator: original, self, mementos, other TimeMaps, TimeGate. Mementos are written in their
-    order, and the first and last are marked by position, so they should be sorted by date. Raises DateError for an
-    invalid date.
+    The order is that of MemGator: original, self, mementos, other TimeMaps, TimeGate.
+    Mementos are written in the given order, and the first and last are marked by position, so they should be sorted by
+    date. Raises DateError for an invalid date.
 
     >>> entries = (TimeMapEntry("http://w/1", "20140210000001"), TimeMapEntry("http://w/2", "20150210000001"))
     >>> print("".join(format_timemap(LinkFormatTimeMap("http://a.com/", mementos=entries, timegate="http://w/g"))))
@@ -199,7 +201,7 @@ def _format_link(rel: str, link: TimeMapLink) -> str:
 
 
 def _escape_target(uri: str) -> str:
-    """Escape characters that would end the URL or the line, to prevent injection of entries."""
+    """Escape characters that would end the URL or the line, so that no URL can inject entries."""
     return uri.translate(_TARGET_ESCAPES)
 
 
@@ -219,9 +221,9 @@ class MementoTuple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveTimeMap:
-    """A TimeMap of an archive. Missing members are None or empty.
+    """A TimeMap of an archive, with compact mementos. Missing attributes are None or empty.
 
-    `mementos` have absolute URLs. The other members are those of `LinkFormatTimeMap`; links may be relative.
+    `mementos` have absolute URLs. The other attributes are those of `LinkFormatTimeMap`; links may be relative.
     """
 
     mementos: Mementos
@@ -235,16 +237,16 @@ class ArchiveTimeMap:
 def read_archive_timemap(
     body: bytes, archive: str, base: str, problems: Problems, name: str = "timemap"
 ) -> ArchiveTimeMap:
-    """Parse a link-format TimeMap of an archive, in linear time. Raises nothing.
+    """Parse a link-format TimeMap of an archive, in linear time. Never raises.
 
-    Invalid entries are treated as by `read_timemap`; so are mementos that are not web URLs (`bad-uri`), and those
+    Invalid entries are treated as by `read_timemap`; so are mementos whose URLs are not web URLs (`bad-uri`), and those
     beyond 128 MB of URLs (`too-large`).
 
     Args:
         body: The TimeMap.
         archive: ID of the archive.
-        base: URL that links are relative to; it has a host.
-        problems: Gets the invalid entries.
+        base: Base of relative URLs; it must have a host.
+        problems: Collects the invalid entries.
         name: Name of the TimeMap in problems.
 
     >>> problems = Problems()

@@ -11,7 +11,8 @@ Modules in reading order:
 - `profile`, `profile_builder`: URI-Key profiles.
 - `query_logs`: Logs of requested pages, for `budget` and `exclude`.
 
-It must not import `archives`, `aggregate`, `recover` or anything else that sends requests.
+Imports the top level, `uri`, `warc`, `index`, `logs` and the Rust core. It must not import `archives`, `aggregate` or
+anything else that sends requests.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory

@@ -1,6 +1,10 @@
 """Compacts MementoMaps to a size, choosing the roll-ups that cause the fewest wrong look-ups.
 
-A budget in bytes can be divided between the map and a filter of its pages.
+The Rust core weighs the tree and names the wildcards; the ordinary compaction then writes the map, with these as forced
+roll-ups. So a budget never denies a page that was covered. Compressed sizes are estimated, then measured: maps are
+written and compressed until one fits, which takes two or three rounds.
+
+A budget in bytes can be divided between the map and a filter of its pages. docs/budget.md explains the method.
 """
 
 import re
@@ -28,19 +32,20 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import RULE_SETS
 
 MAX_FILTER_BITS = 16
-"""Most bits per key: more would lower a false-positive rate of 1 in 65,536."""
+"""Maximum bits per key, for a false-positive rate of 1 in 65,536."""
 FILTER_OVERHEAD = 1.13
-"""Size of a static filter, in bits for each fingerprint bit of each key."""
+"""Bits of a static filter for each fingerprint bit of each key. An upper bound: filters of unlost take 1.11."""
 FILTER_HEADER_BYTES = 1024
 """Maximum size of a filter's header and padding."""
 
 GZIP_LEVEL = 6
-"""Level of the bundled compressor. Its output for maps is up to 2 % larger than that of `gzip -9`."""
+"""Level of the bundled compressor, zlib-rs. Its output for maps is up to 2 % larger than that of `gzip -9`."""
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 _MIN_FILL = 0.99
-"""Share of the budget at which a map is large enough."""
+"""Share of the budget from which a map is accepted."""
 _MAX_TRIES = 10
+"""Maximum number of maps that are written and measured. Two or three are usual."""
 
 
 def estimate_filter_bytes(keys: int, bits: int) -> int:
@@ -101,7 +106,7 @@ def lookup_keys_in_filter(filter_file: str | PathLike[str], keys: Sequence[str])
 
 @dataclass(frozen=True, slots=True)
 class MapBudget:
-    """Maximum size of a map: lines, without headers and total, or bytes of the compressed file.
+    """Maximum size of a map: lines, without headers and the `*` line, or bytes of the file compressed with gzip.
 
     >>> MapBudget.parse("100000"), MapBudget.parse("1.5MB")
     (MapBudget(size=100000, unit='lines'), MapBudget(size=1500000, unit='bytes'))
@@ -137,15 +142,15 @@ class MapBudget:
 
 @dataclass(frozen=True, slots=True)
 class MissPrior:
-    """Prior distribution of requests for pages that are not held, used before query logs have been read.
+    """Prior distribution of requests for pages that are not held, which query logs refine.
 
-    Fitted on held-out pages of real URL lists; see docs/budget.md.
+    Fitted on held-out pages of two real URL lists; see docs/budget.md.
 
     Attributes:
-        page_discount: Subtracted from the number of keys under a node: a single page does not indicate others.
+        page_discount: Subtracted from the number of keys under a node: a single page is weak evidence of others.
         host_discount: Subtracted from the number of single-page hosts under a domain.
         host: Weight of a host with a single page as evidence of unknown hosts, relative to the average number of keys
-            of the map's hosts.
+            of the map's hosts. A fixed number fitted either deep crawls of few hosts or broad crawls of many.
         unknown_host_rate: Expected keys of unknown hosts under a domain for each of its keys.
         strength: Number of queries that weigh as much as the prior, at each node.
     """
@@ -164,15 +169,15 @@ class BudgetOptions:
     Attributes:
         queries: Query logs to learn from.
         query_options: Format of these logs, where it cannot be detected.
-        protect_suffixes: Never roll up a public suffix such as `uk,co`; a top-level domain never is.
+        protect_suffixes: Never roll up a public suffix such as `uk,co`. A top-level domain is never rolled up.
         rollup: As in `Compaction`.
         host_depth: As in `Compaction`.
         path_depth: As in `Compaction`.
         with_filter: Write a filter to this file, and divide the budget between the filter and the map.
         built_at: Build time for the filter's header, 14 digits in UTC. A filter without one denies nothing that a
             wildcard covers.
-        prior: Where misses are expected.
-        memory: Bytes of entries before temporary files are used; does not affect the result.
+        prior: Expected distribution of misses.
+        memory: Maximum bytes of entries in memory; does not affect the result.
     """
 
     queries: Sequence[str | PathLike[str]] = ()
@@ -202,9 +207,9 @@ class BudgetReport(InputReport):
 
     Attributes:
         size: Lines, or bytes of the compressed map, without its filter.
-        expected_error_rate: Expected share of requests for pages not held that the map answers wrongly.
+        expected_error_rate: Expected share of requests for pages that are not held for which the map says held.
         query_count: Number of queries learned from.
-        miss_count: Number of those that were for pages not in the map.
+        miss_count: Number of these queries for pages that the map does not hold.
         query_report: Counts of the lines of the query logs.
         filter_bits: Bits per key of the filter; 0 for none.
         filter_bytes: Size of the filter.
@@ -252,7 +257,7 @@ def compact_to_budget(
         query_map = Path(folder, "asked.ukvs") if opts.queries else None
         if query_map is not None:
             report.query_report = count_queries(opts.queries, query_map, header_rules(header), opts.query_options)
-        with _errors_naming(name):
+        with _prefix_errors(name):
             planner = _build_planner(name, header, budget, opts, report, query_map, on_progress)
             if opts.with_filter is not None:
                 report.filter_bits = _filter_bits(name, planner, budget)
@@ -295,7 +300,7 @@ def _try_write(
 
 
 @contextmanager
-def _errors_naming(name: str) -> Iterator[None]:
+def _prefix_errors(name: str) -> Iterator[None]:
     """Prefix InputError messages with the name of the file."""
     try:
         yield
@@ -337,7 +342,7 @@ def _build_planner(
 
 
 def _filter_bits(name: str, planner: "_core.RollupPlanner", budget: MapBudget) -> int:
-    """Return the number of filter bits per key with the lowest expected error."""
+    """Return the number of filter bits per key with the lowest expected error. Raises InputError for wildcards."""
     if planner.wildcards:
         raise InputError(
             f"{name}: has wildcards, which stand for pages that a filter cannot know of: give the map as it was built "
@@ -349,7 +354,6 @@ def _filter_bits(name: str, planner: "_core.RollupPlanner", budget: MapBudget) -
 
 
 def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) -> UkvsHeader:
-    """Return the header of the result, with its budget."""
     meta: dict[str, object] = {**header.meta, "budget": budget.text()}
     if report.query_count:
         meta["asked"] = report.query_count
@@ -360,7 +364,7 @@ def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) 
 
 @dataclass(slots=True)
 class _TrialMap:
-    """Writes maps to measure their size. The last one is retained."""
+    """Writes maps to measure their size. The last one is kept, since it usually is the result."""
 
     source: str
     fields: int
@@ -413,8 +417,8 @@ def fit_to_budget(
 ) -> "tuple[_core.Rollups, int]":
     """Return the roll-ups that use most of the budget without exceeding it, and their measured size.
 
-    The core counts lines exactly but estimates compressed bytes. So maps are written and measured, and the limit is
-    corrected by the error of the estimate until one fits. Raises UsageError, with the smallest size, if none does.
+    The core counts lines exactly but only estimates compressed bytes. So maps are written and measured, and the limit
+    is corrected by the error of the estimate until a map fits. Raises UsageError, with the smallest size, if none fits.
     """
     bits = 8 if budget.unit == "bytes" else 1
     limit = float(budget.size * bits)
@@ -433,7 +437,7 @@ def fit_to_budget(
             raise UsageError(f"a budget of {budget} is too small: the smallest possible is {size:,} {budget.unit}")
         else:
             high = min(high, limit)
-        # Not below the cost of the smallest map, so that whether that fits is measured, not estimated.
+        # Not below the cost of the smallest map, whose size must be measured before the budget is called too small.
         corrected = max(limit * budget.size / size * (1 + _MIN_FILL) / 2, planner.smallest[0])
         limit = corrected if low < corrected < high else (low + min(high, 2 * limit)) / 2
     if best is None:

@@ -1,4 +1,8 @@
-"""Builds MementoMaps from any input, and fits the decay curves of compaction to an index."""
+"""Builds MementoMaps from any input, and fits the decay curves of compaction to an index.
+
+The Rust core counts keys in sorted runs, so that sorted and unsorted inputs of any size take bounded memory. Without
+compaction, rows of sorted inputs are written to the output while they are counted.
+"""
 
 import math
 import tempfile
@@ -38,9 +42,11 @@ from unlost.text_lines import MAX_LINE_BYTES
 MAP_CONTEXT = ("https://git.io/mementomap",)
 """URL of the format's documentation, as in the MementoMap paper."""
 EXCLUDABLE_PAGES = ("robots", "sitemaps")
-"""Kinds of pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
+"""Kinds of pages that can be excluded: `/robots.txt`; files named `sitemap*.xml`, also gzipped.
 
-_SEARCH_ROUNDS = 200
+The study of the MementoMap paper excludes both."""
+
+_SEARCH_ROUNDS = 200  # each shrinks the interval by 0.618, so it ends at the precision of floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +59,13 @@ class MapOptions(InputOptions):
     Attributes:
         host_weight: Compact the map with this host weight; None for no compaction.
         path_weight: The same for paths.
-        compaction: Other parameters of compaction; its weights are replaced by the two above where they are given.
-        by_year: Write one line for each year, with a second key field, `datetime`.
-        urir: Also count URI-Rs, and write frequencies as `m/r`.
+        compaction: Other parameters of compaction. Its weights apply where the two above are None.
+        by_year: Write one line per key and year, with a second key field, `datetime`.
+        urir: Count URI-Rs as well as URI-Ms, and write frequencies as `m/r`.
         name: Name of the archive, for the header.
         id: URL of the archive, for the header.
-        built_at: Build time, 14 digits in UTC, for the header, which then also contains digests of the inputs. With
-            None it has neither, so that equal rows yield equal files at any time and from any files.
+        built_at: Build time, 14 digits in UTC, for the header, which then also contains digests of the inputs. None for
+            neither, so that equal rows yield equal files.
         allow_empty: Accept inputs without rows; otherwise they are an error.
         sorted: The inputs are sorted; an unsorted one is an error.
     """
@@ -146,7 +152,8 @@ def build_map(
     with atomic_map_file(output) as path:
 
         def work(progress: Progress) -> None:
-            # The range of capture dates is not known yet, but the length of the header is.
+            # The range of capture dates is known last, but the header's length is known now: all ranges are equally
+            # long. If the final header has another length, the map is written again.
             provisional_head = format_header(add_provenance(header, opts.built_at, UNKNOWN_CAPTURE_RANGE, digests))
             has_begun = compaction is None and builder.start_streaming(path, provisional_head, _input_bytes(inputs))
             count_inputs(
@@ -178,19 +185,19 @@ def build_map(
 
 
 def _input_bytes(inputs: Sequence[str | PathLike[str]]) -> int:
-    """Return the total size of the inputs, as far as it is known."""
-    sizes = 0
+    """Return the total size of the inputs, without those whose size is unknown."""
+    total = 0
     for name in inputs:
         # A missing input is reported when it is read.
         with suppress(OSError):
-            sizes += Path(name).stat().st_size
-    return sizes
+            total += Path(name).stat().st_size
+    return total
 
 
 def mean_children(shape: CompactionStats) -> tuple[list[float], list[float]]:
-    """Return the mean numbers of children of nodes that have any, by level.
+    """Return the mean number of children of the nodes that have children, by level: of host nodes and of path nodes.
 
-    Host nodes begin at H1, path nodes at P0. Empty levels at the end are left out.
+    Host levels begin at H1, path levels at P0. Empty levels at the end are omitted.
     """
     means = [
         children / parents if parents else 0.0 for parents, children in zip(shape.parents, shape.children, strict=True)
@@ -205,7 +212,7 @@ def _until_zero(means: Sequence[float]) -> list[float]:
 def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y, with k ≥ 0.
 
-    Raises InputError for fewer than two points.
+    The parameters in the MementoMap paper are such a fit of its Table 8. Raises InputError for fewer than two points.
 
     >>> a, k = fit_decay_curve([(1, 10.0), (2, 5.0), (4, 2.5)])
     >>> round(a, 6), round(k, 6)
@@ -213,8 +220,8 @@ def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float
     """
     if len(points) < 2:
         raise InputError("too few depths to fit a power law: expected nodes with children at two depths at least")
-    # For a given k the best a has a closed form, so only k is searched, by golden-section search.
-    # Not below 0: cut-offs that grow with the depth would never roll up deep nodes.
+    # For a given k the best a has a closed form, so only k is searched, by golden-section search. It is not below 0,
+    # because cut-offs that grow with the depth would never roll up deep nodes.
     low, high = 0.0, 10.0
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(_SEARCH_ROUNDS):
@@ -238,7 +245,7 @@ def _squared_error(points: Sequence[tuple[float, float]], k: float) -> float:
 
 
 def _tree_options(source: str | PathLike[str], compaction: Compaction) -> MapOptions:
-    """Return options that build the same tree from an index or from a map; the rest does not matter."""
+    """Return options that build the same tree from an index or from a map. Other options do not affect the fit."""
     if detect_input_kind(source) != "map":
         return MapOptions(compaction=compaction)
     header = read_map_header(source)
@@ -248,8 +255,8 @@ def _tree_options(source: str | PathLike[str], compaction: Compaction) -> MapOpt
 def fit_compaction(source: str | PathLike[str], compaction: Compaction) -> Compaction:
     """Return the compaction with decay curves fitted to an index or map, by the method of the MementoMap paper.
 
-    Host nodes count from second-level domains on, because top-level domains are never rolled up; path nodes all count.
-    Raises InputError if the tree is too shallow.
+    Host nodes are included from second-level domains on, because top-level domains are never rolled up; path nodes are
+    all included. Raises InputError if the tree is too shallow.
     """
     no_compaction = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
     with tempfile.TemporaryDirectory(prefix="unlost-fit-") as folder:
@@ -257,7 +264,7 @@ def fit_compaction(source: str | PathLike[str], compaction: Compaction) -> Compa
     if shape is None:
         raise InputError(f"{source}: nothing to fit to")
     hosts, paths = mean_children(shape)
-    # x is the depth of the parent; for paths, one more.
+    # x is the depth of the parent (H1 is 1); for paths, one more (P0 is 1).
     host_a, host_k = fit_decay_curve([(depth, mean) for depth, mean in enumerate(hosts, 1) if depth > 1])
     path_a, path_k = fit_decay_curve(list(enumerate(paths, 1)))
     return replace(compaction, host_a=host_a, host_k=host_k, path_a=path_a, path_k=path_k)

@@ -23,6 +23,7 @@ MAP_PROBLEM_KINDS = {
     "no-rows": "a map without rows",
     "unknown-rules": "the header names rules that do not exist",
 }
+"""Kinds of problems in addition to those of `unlost.index.ukvs`, with their messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class MapCheckResult:
         wildcards: Number of wildcard rows.
         exclusions: Number of exclusions.
         sum: Sum of the frequencies of the rows.
-        stated: Sum of the `*` rows; None without any.
+        stated: Sum of the `*` rows, one per year in a map by year; None if there are none.
         problems: Problems by kind.
-        expiring: Number of exclusions that expire.
-        first_expiry: First day on which one expires; None without any.
+        expiring: Number of exclusions with an expiry date.
+        first_expiry: Earliest of these dates; None if there are none.
     """
 
     header: UkvsHeader
@@ -60,11 +61,11 @@ def check_map(
     Args:
         path: The map.
         today: Exclusions that have expired by then are problems; None to accept all.
-        on_read: Called now and then with the number of bytes read.
+        on_read: Called periodically with the number of bytes read.
 
     Raises:
-        InputError: The file cannot be read, is not a map judging by its first row, or has a later format version.
-            Look-ups refuse it, too. A truncated map is a problem, `truncated`.
+        InputError: The file cannot be read, is not a map judging by its first row, or has a later format version, so
+            that look-ups reject it, too. A truncated map is not an error but a problem (`truncated`).
     """
     source = open_map_source(path)
     problems = Problems()
@@ -130,7 +131,7 @@ def _add_frequencies(first: Frequency, second: Frequency) -> Frequency:
 
 
 def _key_problem(surt: str, rules: str) -> str | None:
-    """Return the kind of problem with a key that makes it unreachable by look-ups; None if there is none."""
+    """Return the kind of problem that makes a key unreachable by look-ups; None if it is reachable."""
     node = _WILDCARD_END.sub("", surt)
     if "*" in node or (node != surt and surt.endswith("*") and not surt.endswith((",*", "/*"))):
         return "bad-wildcard"

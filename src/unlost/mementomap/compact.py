@@ -1,4 +1,4 @@
-"""Compacts MementoMaps: a subtree with too many children becomes one wildcard row."""
+"""Compacts MementoMaps as in the MementoMap paper: a node with too many children becomes one wildcard row."""
 
 import math
 import re
@@ -25,13 +25,14 @@ NO_LIMIT = math.inf
 class Compaction:
     """When a node of the tree is rolled up: if it has more than `a · x^-k · weight` children.
 
-    The defaults are the MementoMap paper's fit to the index of a national archive.
+    The shallowest such node wins. The defaults of a and k are the MementoMap paper's fit to the mean children of its
+    Table 8, and the default depths are the paper's.
 
     Attributes:
         host_weight: Weight of host nodes, set by the user; infinite for no roll-up.
         path_weight: The same for path nodes.
-        host_a: Parameter a for host nodes; x is the number of host labels. A top-level domain is never rolled up by
-            itself.
+        host_a: Parameter a for host nodes; x is the number of host labels. A top-level domain is only rolled up if
+            `rollup` names it.
         host_k: Parameter k for host nodes.
         path_a: Parameter a for path nodes; x is one more than the number of path segments.
         path_k: Parameter k for path nodes.
@@ -69,7 +70,7 @@ class Compaction:
         """Raise UsageError for a wildcard at the last level, where subtrees are not distinguished."""
         host, end, path = key[:-2].partition(")")
         if end:
-            # Even with one level, the root is distinguished from its pages.
+            # Even with one path level, the root is distinguished from its pages.
             option, is_deep = "path-depth", path.count("/") + 1 >= max(self.path_depth, 2)
         else:
             option, is_deep = "host-depth", host.count(",") + 1 >= self.host_depth and not _IP_ADDRESS.fullmatch(host)
@@ -79,11 +80,11 @@ class Compaction:
             )
 
     def host_cutoff(self, depth: int) -> float:
-        """Return how many children a host node may have. `depth` is its number of labels."""
+        """Return the maximum number of children of a host node. `depth` is its number of labels."""
         return self.host_a * math.pow(depth, -self.host_k) * self.host_weight
 
     def path_cutoff(self, depth: int) -> float:
-        """Return how many children a path node may have. `depth` is its number of segments; 0 for the root."""
+        """Return the maximum number of children of a path node. `depth` is its number of segments; 0 for the root."""
         return self.path_a * math.pow(depth + 1, -self.path_k) * self.path_weight
 
     def with_weights(self, host_weight: float, path_weight: float) -> Self:
@@ -99,7 +100,7 @@ class Compaction:
         )
 
     def header_meta(self) -> dict[str, object]:
-        """Return the members for the header of a map."""
+        """Return the members of `!meta` that describe the compaction."""
         weights = {"host": _weight_to_json(self.host_weight), "path": _weight_to_json(self.path_weight)}
         return {"weights": weights, **({"rolled_up": True} if "*" in self.rollup else {})}
 
@@ -118,7 +119,8 @@ def compact_map(
 ) -> InputReport:
     """Write a map with fewer lines that covers every page that the source covers.
 
-    Compacting again with smaller weights equals compacting once with these. The map is written atomically.
+    Compacting again with smaller weights gives the same map as compacting once with them. The map is written
+    atomically.
 
     Raises:
         InputError: The source is not a sorted map.

@@ -1,7 +1,11 @@
 """Adds exclusions to a MementoMap: pages that were requested and not found, until they expire.
 
-Steps: sort the keys of the log; drop those that the index holds; keep those that a wildcard of the map covers; combine
-them to subtrees; merge them with the rows of the map.
+Steps: sort the keys of the log; drop those that the index holds; select those that a wildcard of the map covers;
+combine them to subtrees; merge them with the rows of the map.
+
+The expiry date is stored in the row, and look-ups have no clock: the result of a look-up depends on the file alone, and
+programs that know nothing of expiry read such maps. Expired rows are removed when the map is written again. The current
+date is a parameter.
 """
 
 import mmap
@@ -35,19 +39,19 @@ from unlost.mementomap.readers import ProgressCallback
 from unlost.problems import Problems
 from unlost.text_lines import read_lines
 
-_PLACEHOLDER_PAGE = "-"  # an arbitrary page name: a wildcard that holds the whole folder holds it
+_PLACEHOLDER_PAGE = "-"  # an arbitrary page name: only a wildcard that covers the whole folder covers it
 
 DEFAULT_EXPIRY_DAYS = 30
-"""Days until an exclusion expires: most archives recrawl pages that seldom change at least monthly."""
+"""Days until an exclusion expires. Most archives recrawl pages that seldom change at least monthly."""
 DEFAULT_MIN_PAGES = 3
-"""Number of missed pages of a folder from which the whole folder is excluded: one or two may be typing errors."""
+"""Number of missed pages from which their whole folder is excluded. One or two may be typing errors."""
 _BATCH = 20_000  # keys looked up at a time
 _REPORT_LINES = 10_000  # lines between two progress reports
 _DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
 
 
 class MapKeyIndex:
-    """Memory-mapped sorted map, for look-ups by key prefix. Close it, or use it as a context manager."""
+    """A memory-mapped sorted map, for look-ups by key prefix. Close it, or use it as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._map = Map.open(path)
@@ -63,11 +67,11 @@ class MapKeyIndex:
         self._text.close()
 
     def contains(self, pages: Sequence[str]) -> list[bool]:
-        """Return for each normalized key whether it is held."""
+        """Return for each normalized key whether the map holds it."""
         return [result.held for result in self._map.lookup_keys_many(pages)]
 
     def contains_below(self, folder: str) -> bool:
-        """Return whether any key with a prefix such as `com,a)/b/` is held, or a wildcard covers it."""
+        """Return whether the map has a key with a prefix such as `com,a)/b/`, or a wildcard that covers the folder."""
         return self._has_prefix(folder.encode()) or self.contains([folder + _PLACEHOLDER_PAGE])[0]
 
     def contradicts(self, exclusion: str) -> bool:
@@ -75,7 +79,7 @@ class MapKeyIndex:
         if exclusion.endswith("/*"):
             return self.contains_below(exclusion[:-1])
         if exclusion.endswith(",*"):
-            # Pages of the host itself and of its subdomains.
+            # Pages of the host itself, or of its subdomains.
             return self.contains_below(f"{exclusion[:-2]})/") or self._has_prefix(exclusion[:-1].encode())
         return self.contains([exclusion])[0]
 
@@ -102,14 +106,15 @@ class ExclusionOptions:
 
     Attributes:
         today: Current date, for expiry.
-        expires: Expiry date of new exclusions, or days until it. With days, older misses are ignored, too.
-        pages: Number of missed pages from which a folder is excluded as a whole.
+        expires: Expiry date of new exclusions, or the number of days until it. With days, misses that are older than
+            that are ignored, too.
+        pages: Number of missed pages from which their whole folder is excluded.
         archive: As in `MissLogOptions`.
         kind: As in `MissLogOptions`.
         column: As in `MissLogOptions`.
         host: As in `MissLogOptions`.
         replay: As in `MissLogOptions`.
-        memory: Bytes of keys sorted in memory at a time; does not affect the result.
+        memory: Maximum bytes of keys that are sorted in memory; does not affect the result.
     """
 
     today: date
@@ -123,7 +128,7 @@ class ExclusionOptions:
     memory: int = SORT_RUN_BYTES
 
     def expiry_date(self) -> date:
-        """Return the first day on which new exclusions are no longer valid. Raises UsageError if it is invalid."""
+        """Return the first day on which new exclusions are no longer valid. Raises UsageError for an invalid date."""
         try:
             day = self.today + timedelta(days=self.expires) if isinstance(self.expires, int) else self.expires
         except OverflowError:
@@ -157,8 +162,9 @@ class ExclusionReport:
         unsaid: Log lines that say nothing about holdings, as in `MissLogReader.inconclusive_count`.
         old: Misses that are too old, as in `MissLogReader.outdated_count`.
         missed: Pages that were missed and never found in the same logs.
-        queries: Pages missed only with a query string; without an index, this says nothing about other queries.
-        held: Missed pages that the index or a row of their own holds.
+        queries: Pages missed only with a query string, which are not excluded without an index: keys of maps have no
+            query string, and the page may be held with another one.
+        held: Missed pages that the index holds, or that have a row of their own in the map.
         denied: Missed pages that the map already denies.
         added: New exclusions of single pages.
         wildcards: New exclusions of subtrees.
@@ -195,16 +201,16 @@ def exclude_map(
 
     A page that has a row of its own in the map, or was found as well as missed, is never excluded. Subtrees are
     excluded only with an index, and never if it holds something in them. Expired exclusions, and those that the index
-    or a hit contradicts, are removed, also without misses. Exclusions without expiry are unchanged. The map is written
-    atomically.
+    or a hit contradicts, are removed, even without misses. Exclusions without an expiry date are unchanged. The map is
+    written atomically.
 
     Args:
         source: The map.
         output: The new map.
         options: How exclusions are learned.
         misses: Logs of upstream responses, access logs or URL lists.
-        index: Everything that the archive holds.
-        on_progress: Called now and then with bytes and lines read.
+        index: Indexes of everything that the archive holds.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: The source is not a sorted map with one key field, or a log or index cannot be read.
@@ -266,7 +272,7 @@ def _separate_hits_and_misses(
     options: ExclusionOptions,
     on_progress: ProgressCallback | None,
 ) -> None:
-    """Write the pages that were found as a map, and those only missed as lines with the kinds of misses."""
+    """Write the pages that were found as a map, and the other pages as lines with the marks of their misses."""
 
     def lines() -> Iterator[bytes]:
         for number, request in enumerate(requests):
@@ -285,6 +291,7 @@ def _separate_hits_and_misses(
 
 
 def _outcome_mark(request: LoggedRequest) -> str:
+    """Return `h` for a hit, `q` for a miss with a query string, `m` for another miss."""
     return "h" if request.held else "q" if request.has_query else "m"
 
 
@@ -331,7 +338,8 @@ def _pages_to_exclude(
 ) -> Iterator[tuple[str, str]]:
     """Yield missed pages to exclude, each with the row that matches it now: a wildcard, or its own exclusion.
 
-    Keys of maps have no query string: a miss of `/a?b=1` would deny `/a?b=2`. Only an index tells whether that is held.
+    Keys of maps have no query string: a miss of `/a?b=1` would deny `/a?b=2`, and only an index shows whether that is
+    held.
     """
     with missed.open("rb") as lines:
         while batch := list(islice(lines, _BATCH)):
@@ -378,7 +386,7 @@ def _collapse_to_wildcards(
 
 
 def _excludable_folders(page: str, matched: str) -> Iterator[str]:
-    """Yield the folders of a page, the shallowest first, whose wildcard would match before the row that matches now.
+    """Yield the folders of a page, the shallowest first, whose wildcards would match before the row that matches now.
 
     So none of them has a row of its own, and no more specific row is overruled.
 

@@ -1,4 +1,9 @@
-"""Look-ups in a filter (static approximate membership filter), in its file or in memory."""
+"""Look-ups in a filter (a static approximate membership filter), in its file or in memory.
+
+Filters are binary fuse filters with four slots per key, which take 1.11 times as many bits as fingerprints have (xor
+filters take 1.23, Bloom filters 1.44). They have partitions of some hundred thousand keys with a checksum each; a
+partition is verified when it is first read.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,14 +26,14 @@ class FilterLayer:
     Attributes:
         key: Kind of the keys.
         rules: Rule set of the keys.
-        bits: Bits of a fingerprint: the false-positive rate is 1 in 2^bits.
-        keys: Number of keys; of an added layer, those that the earlier layers lack.
+        bits: Bits of a fingerprint. The false-positive rate is 1 in 2^bits.
+        keys: Number of keys; in an added layer, of keys that the earlier layers lack.
         earliest: Date of the first capture, 14 digits in UTC; None if there are no dates.
         latest: Date of the last capture, 14 digits in UTC; None if there are no dates.
         built_at: Build time, 14 digits in UTC; None if unknown.
-        status: Status codes of the rows counted; empty for all.
-        mime: Media types of the rows counted; empty for all.
-        exclude: Kinds of pages left out.
+        status: Status codes of the included rows; empty for all.
+        mime: Media types of the included rows; empty for all.
+        exclude: Kinds of pages that were excluded.
     """
 
     key: FilterKeyKind
@@ -52,7 +57,7 @@ class Filter:
     Attributes:
         path: Path of the file, as given.
         layers: Layers, the oldest first: one, and another for each addition.
-        file: Object of the Rust core.
+        file: The filter in the Rust core.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -100,9 +105,9 @@ class Filter:
 
     @classmethod
     def load(cls, path: str | PathLike[str], rules: str | None = None) -> Self:
-        """Read a filter into memory, which takes as much as the file; the file may then be modified.
+        """Read a filter into memory, which takes the size of the file. The file may then be modified.
 
-        For filters that are queried all the time. Damage is detected by look-ups or `check`. Raises InputError as
+        For filters that are queried all the time. Damage is detected by look-ups or by `check`. Raises InputError as
         `open` does.
         """
         return cls(path, rules, _core.FilterFile.load)
@@ -145,8 +150,8 @@ class Filter:
     def lookup(self, uri: str | bytes) -> bool:
         """Return whether the archive may hold a page, given by its URL or SURT.
 
-        False is certain, as of the time when the filter was built. True is wrong for one of 2^bits pages that are not
-        held, for more with several layers.
+        False is certain, as of the time when the filter was built. True is wrong for one in 2^bits of the pages that
+        are not held; with several layers, their rates add up.
 
         Raises:
             UriError: The URL is invalid.
@@ -172,14 +177,14 @@ class Filter:
             raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> bool:
-        """Look up a key in normal form, as returned by `unlost.uri.key`, with or without its query string."""
+        """Look up a normalized key (`unlost.uri.key`), with or without its query string."""
         try:
             return self.file.lookup_key(key)
         except InputError as error:
             raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[bool]:
-        """Look up keys in normal form. A key ends at the first white space.
+        """Look up normalized keys. A key ends at the first white space.
 
         Faster than `lookup_many`, because nothing is normalized.
         """
@@ -189,7 +194,7 @@ class Filter:
             raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[bool]:
-        """Look up keys in one text, one at the beginning of each line.
+        """Look up normalized keys, one at the beginning of each line of `lines`.
 
         Faster than `lookup_keys_many`, because there are no separate string objects.
         """
@@ -199,7 +204,7 @@ class Filter:
             raise self._add_path(error) from error
 
     def check(self) -> list[str]:
-        """Verify the whole file, and return a sentence for each damaged partition."""
+        """Verify the whole file; return a message for each damaged partition."""
         return self.file.check()
 
     def _add_path(self, error: InputError) -> InputError:

@@ -19,10 +19,10 @@ from unlost.text_lines import MAX_LINE_BYTES
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
 
 _SELECTOR = re.compile(r"[!-+./-~-]+")
-"""Characters of a value in a comma-separated list of the header."""
+"""A value in a comma-separated list of the header: visible ASCII without commas."""
 
 _MAX_SELECTOR_CHARS = 10_000
-"""Total length of the selectors: the header has room for 64 KiB."""
+"""Maximum total length of the selectors. The header has room for 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class FilterOptions(InputOptions):
     """Rows that go into a filter, and how it is built.
 
     Attributes:
-        bits: Bits of a fingerprint, 1 to 16; None for 8, or for those of the filter that is added to or compacted.
-        key: `hxpx`, the keys of maps, or `urir`, with query strings.
-        built_at: Build time, 14 digits in UTC, for the header; None to leave it out, so that equal indexes yield equal
+        bits: Bits of a fingerprint, 1 to 16; None for 8, or for the bits of the filter that is extended or compacted.
+        key: `hxpx` for the keys of maps, or `urir` for keys with query strings.
+        built_at: Build time, 14 digits in UTC, for the header; None to omit it, so that equal indexes yield equal
             files. A filter of maps is as old as the oldest map with a date.
     """
 
@@ -57,7 +57,7 @@ class FilterOptions(InputOptions):
             raise UsageError(f"statuses and media types of more than {_MAX_SELECTOR_CHARS} characters: choose fewer")
 
     def effective_bits(self) -> int:
-        """Return the bits of a fingerprint, with the default applied."""
+        """Return `bits`, or the default."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
     def matching(self, other: Filter) -> "FilterOptions":
@@ -133,8 +133,9 @@ def compact_filter(
 ) -> FilterReport:
     """Write a filter of the inputs in one layer, with the keys, rules and selection of the filter at `path`.
 
-    The inputs must be everything that the archive holds now, because keys cannot be read out of a filter. This is not
-    checked, but if the report has fewer keys than the filter had, some holdings are missing. `output` may equal `path`.
+    The inputs must be everything that the archive holds now, because keys cannot be extracted from a filter. This is
+    not checked, but if the report has fewer keys than the filter had, some holdings are missing. `output` may equal
+    `path`.
     """
     return _build(inputs, output, (options or FilterOptions()).matching(Filter.open(path)), None, on_progress)
 
@@ -170,7 +171,7 @@ def row_selectors(options: FilterOptions) -> list[str | None]:
 
 
 def filter_build_date(options: FilterOptions, maps: Iterable[UkvsHeader]) -> str | None:
-    """Return the build date for the header: the oldest of the options' date and those of the maps read."""
+    """Return the build date for the header: the oldest of the date in the options and the dates of the input maps."""
     return min(date for date in (options.built_at, *map(map_update_date, maps)) if date) if options.built_at else None
 
 
@@ -203,7 +204,7 @@ def _build(
                 allow_partial=options.allow_partial,
                 max_bad=options.max_bad,
             )
-            # Also for additions: an empty layer would make the filter seem up to date.
+            # For additions, too: an empty layer would make the filter seem up to date.
             report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
@@ -214,7 +215,7 @@ def _build(
                     path, options.effective_bits(), filter_build_date(options, map_headers), selectors, file, progress
                 )
             except InputError as error:
-                # Only the base filter is read here.
+                # The only file that is read here is the base filter.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error
 
         run_with_progress(work, on_progress)

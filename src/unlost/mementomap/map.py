@@ -1,4 +1,9 @@
-"""Look-ups in a MementoMap, in its file or in memory."""
+"""Look-ups in a MementoMap, in its file or in memory.
+
+In memory, a map is a hash table: a page has about eight keys that could match, and with the most specific key first,
+two probes are enough for most pages. In its file, rows are found by binary search, which notices rows out of order that
+it comes across; `unlost map check` finds them all.
+"""
 
 from collections.abc import Callable, Iterable
 from io import BytesIO
@@ -25,9 +30,9 @@ class Map:
     Attributes:
         path: Path of the file, as given.
         header: The header.
-        rules: Rule set of the keys, as named by `rules` in the header's `!meta`; `wayback` by default.
+        rules: Rule set of the keys, from `rules` in the header's `!meta`; `wayback` by default.
         problems: Unknown lines of the header.
-        rows: Object of the Rust core.
+        rows: The rows in the Rust core.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -68,7 +73,8 @@ class Map:
     def open(cls, path: str | PathLike[str]) -> Self:
         """Memory-map a map. Takes milliseconds for any size, since only the header is read.
 
-        A map of up to 64 MB is also read into memory once it has been queried for as many pages as it has rows.
+        A map of up to 64 MB is loaded into memory once it has been queried for as many pages as it has rows: by then,
+        its searches have cost as much as loading.
 
         The file must be sorted and uncompressed. It may be replaced by renaming another over it, but must not be
         modified in place: accessing a truncated memory-mapped file kills the process. Raises InputError if the file
@@ -78,7 +84,7 @@ class Map:
 
     @classmethod
     def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> Self:
-        """Read a map (plain, gzip or zstd) into memory. It takes the size of its text and about ten bytes a row.
+        """Read a map (plain, gzip or zstd) into memory. Takes the size of its text and about ten bytes per row.
 
         For maps that are queried all the time, or whose file may be modified.
 
@@ -125,14 +131,14 @@ class Map:
             raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> LookupResult:
-        """Look up a key in normal form, as returned by `unlost.uri.key`; its query string is dropped."""
+        """Look up a normalized key (`unlost.uri.key`); its query string is dropped."""
         try:
             return self.rows.lookup_key(key)
         except InputError as error:
             raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> LookupResults[LookupResult]:
-        """Look up keys in normal form, as returned by `unlost.uri.key`; query strings are dropped.
+        """Look up normalized keys (`unlost.uri.key`); query strings are dropped.
 
         Faster than `lookup_many`, because nothing is normalized. A key ends at the first white space.
         """
@@ -142,7 +148,7 @@ class Map:
             raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> LookupResults[LookupResult]:
-        """Look up keys in one text, one at the beginning of each line.
+        """Look up normalized keys, one at the beginning of each line of `lines`.
 
         Faster than `lookup_keys_many`, because there are no separate string objects.
         """

@@ -1,7 +1,8 @@
 """The MementoMap file format: header, version, provenance, row size and expiring exclusions.
 
-The header declares the size of the rows, so that a truncated map is detected; when and from which inputs the map was
-built; and the rule set of its keys. Exclusions may expire: `com,a)/b 0 {"expires": "2026-12-31"}`.
+The header declares the size of the rows, so that a truncated map never denies pages: comparing it with the size of the
+file does not require reading all rows, as a digest would. It also says when and from which inputs the map was built,
+and names the rule set of its keys. Exclusions may expire: `com,a)/b 0 {"expires": "2026-12-31"}`.
 """
 
 import json
@@ -27,17 +28,20 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import DEFAULT_RULES
 
 FORMAT_VERSION = 2
-"""Version 2 adds the build time, the inputs and the size of the rows to the header. The rows are those of version 1."""
+"""Version 2 adds the build time, the inputs and the size of the rows to the header. The rows are as in version 1."""
 _ROW_BYTES = re.compile(rb'(?<="' + ROW_BYTES_FIELD.encode() + rb'": ) *\d+(?=\}\n)')
 
 DIGEST_END_BYTES = 1 << 20
-"""Bytes at the beginning and at the end that the digest of a large file covers."""
+"""Bytes at the beginning and at the end that the digest of a larger file covers.
+
+Hashing all of a large index would take longer than building its map. With the size, both ends identify a file, even one
+that was appended to."""
 MAX_INPUT_DIGESTS = 100
-"""Maximum number of inputs with digests of their own; more have one combined digest."""
+"""Maximum number of inputs that are listed with their digests; more inputs have one combined digest."""
 CaptureRange: TypeAlias = tuple[str, str]
 """Dates of the first and the last capture, 14 digits each."""
 UNKNOWN_CAPTURE_RANGE: CaptureRange = ("00000101000000", "00000101000000")
-"""Placeholder of the same length in a header as any other range."""
+"""Placeholder for a range that is not known yet, of the same length in a header."""
 
 _EXPIRES = "expires"
 
@@ -108,9 +112,9 @@ def refuse_unknown_version(header: UkvsHeader) -> None:
 
 
 def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | None:
-    """Return the reason why a map seems truncated; None if there is none.
+    """Return why a map seems truncated; None if it seems complete.
 
-    The rows of a compressed file are only counted when they are read.
+    The size of the rows of a compressed file is unknown until they are read.
     """
     declared = header.meta.get(ROW_BYTES_FIELD)
     if declared is not None:
@@ -126,7 +130,7 @@ def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | Non
 
 
 def refuse_truncated(header: UkvsHeader, source: _core.MapSource) -> None:
-    """Raise InputError for a truncated map, which would deny the pages that it lost."""
+    """Raise InputError for a truncated map, which would deny the pages of its missing rows."""
     if problem := truncation_problem(header, source):
         raise InputError(problem)
 
@@ -175,7 +179,8 @@ def open_map_source(path: str | PathLike[str]) -> _core.MapSource:
 def refuse_bad_header(problems: Problems) -> None:
     """Raise InputError if a header line could not be parsed.
 
-    It may have named the rule set or a complete roll-up; without it, pages that are held would be denied.
+    The line may have named the rule set, or said that everything is rolled up. Without it, pages that are held would be
+    denied.
     """
     if bad := problems.first.get("bad-header"):
         raise InputError(f"{bad}: mend the line, which may say how to read all others")
@@ -192,7 +197,7 @@ def is_fully_rolled_up(header: UkvsHeader) -> bool:
 
 
 def build_time() -> str:
-    """Return the build time: SOURCE_DATE_EPOCH if it is set, else the current time, as 14 digits. Raises DateError."""
+    """Return the build time as 14 digits: SOURCE_DATE_EPOCH if it is set, else the current time. Raises DateError."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch:
         from unlost.dates import from_epoch  # noqa: PLC0415  start-up
@@ -207,7 +212,7 @@ def add_provenance(
     captures: CaptureRange | None,
     inputs: "Sequence[object] | dict[str, object]",
 ) -> UkvsHeader:
-    """Return a header with the build time (14 digits), the range of captures and the inputs, as far as known."""
+    """Return a header with the build time (14 digits), the range of captures and the inputs, where they are known."""
     meta = {
         **header.meta,
         **({"updated_at": _format_iso_date(updated_at)} if updated_at else {}),
@@ -227,7 +232,7 @@ def map_update_date(header: UkvsHeader) -> str | None:
 
 
 def oldest_update_date(headers: Iterable[UkvsHeader], built_at: str | None = None) -> str | None:
-    """Return the oldest of the maps' dates and `built_at`; None if a map has no date."""
+    """Return the oldest of the dates of the maps and `built_at`; None if a map has no date."""
     map_dates = [map_update_date(header) for header in headers]
     valid_dates = [date for date in (*map_dates, built_at) if date is not None]
     return min(valid_dates) if valid_dates and None not in map_dates else None
@@ -248,7 +253,10 @@ def capture_range(headers: Iterable[UkvsHeader], captures: CaptureRange | None =
 
 
 def input_digests(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
-    """Return sizes and digests of the inputs that are files, in an order that does not depend on their names."""
+    """Return sizes and digests of the inputs that are files, in an order that does not depend on their names.
+
+    Names are omitted: they say where a file was, not what it is.
+    """
     digests = sorted((entry for path in paths if (entry := _input_digest(path))), key=json.dumps)
     if len(digests) <= MAX_INPUT_DIGESTS:
         return list(digests)
@@ -291,13 +299,13 @@ def _parse_iso_date(value: object) -> str | None:
 
 
 def row_expiry_date(row: UkvsRow) -> date | None:
-    """Return the day on which an exclusion expires; None for other rows and unlimited exclusions."""
+    """Return the day on which an exclusion expires; None for other rows, and for exclusions without an expiry date."""
     is_exclusion = row.frequency is not None and row.frequency.is_exclusion
     return _parse_expiry_date(row.attributes) if is_exclusion else None
 
 
 def line_expiry_date(line: bytes) -> date | None:
-    """Return the same for a raw line of a map with one key field.
+    """Return the result of `row_expiry_date` for a line of a map with one key field.
 
     >>> line_expiry_date(b'com,a)/b 0 {"expires": "2026-12-31"}')
     datetime.date(2026, 12, 31)
@@ -316,7 +324,7 @@ def line_expiry_date(line: bytes) -> date | None:
 def format_exclusion(key: bytes, expires: date) -> bytes:
     """Return a row, with its line end, that excludes a key until a date.
 
-    `unlost map merge` recognizes the object by its first bytes, and keeps the earliest of several dates.
+    The bytes matter: the merge in the Rust core recognizes the object by them, and uses the earliest of several dates.
     """
     return b'%b 0 {"%b": "%b"}\n' % (key, _EXPIRES.encode(), expires.isoformat().encode())
 

@@ -29,8 +29,8 @@ class MapMergeReport(InputReport):
     """Report of `merge_maps`.
 
     Attributes:
-        merged: Lines of the result, without its total.
-        dropped: Exclusions removed because another map holds what they exclude.
+        merged: Number of lines of the result, without its `*` line.
+        dropped: Number of exclusions removed because another map holds what they exclude.
     """
 
     merged: int = 0
@@ -42,8 +42,8 @@ def merge_maps(
 ) -> MapMergeReport:
     """Write one map that covers every page that any of the maps covers.
 
-    URI-M counts are added. URI-R counts are added to an upper bound, because archives may hold the same pages. An
-    exclusion remains only if no other map holds what it excludes. docs/map.md has a table. The map is written
+    Numbers of URI-Ms are added. The sum of the numbers of URI-Rs is an upper bound, because archives may hold the same
+    pages. An exclusion remains only if no other map holds what it excludes. docs/map.md has a table. The map is written
     atomically.
 
     Raises:
@@ -92,7 +92,7 @@ def merge_headers(names: Sequence[str], headers: Sequence[UkvsHeader]) -> UkvsHe
         **({"rolled_up": True} if any(map(is_fully_rolled_up, headers)) else {}),
     }
     header = UkvsHeader(first.context, {}, first.keys, ("frequency",), meta)
-    # The result is as old as the oldest map: later captures of that archive may be missing.
+    # The result is as old as the oldest map, since later captures of that archive may be missing.
     return add_provenance(header, oldest_update_date(headers), capture_range(headers), [])
 
 
@@ -109,7 +109,7 @@ def diff_maps(before: str | PathLike[str], after: str | PathLike[str], problems:
     """Yield the keys whose rows differ, in byte order, in bounded memory. Headers are not compared.
 
     Raises:
-        InputError: A file cannot be read, or only once, as a pipe; it is not a map; or its keys are not sorted.
+        InputError: A file cannot be read, is a pipe (files are read twice) or not a map, or its keys are not sorted.
     """
     for path in (before, after):
         read_map_header(path)

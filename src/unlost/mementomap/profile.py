@@ -1,4 +1,4 @@
-"""URI-Key profiles: the header, and look-ups in a profile."""
+"""URI-Key profiles (CDXJ files as in the archive profiling paper): the header, and look-ups in a profile."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from unlost.uri import DEFAULT_RULES, RULE_SETS, KeyPolicies, SuffixList, policy
 PROFILE_CONTEXT = "https://oduwsdl.github.io/contexts/archiveprofile.jsonld"
 """JSON-LD context of the archive profiling paper, which defines the members."""
 PROFILE_VERSION = 1
-"""Format version written to headers. Profiles without a version, as in the paper, are read, too."""
+"""Format version written to headers. Profiles without a version, as in the paper, are also read."""
 _TYPE_PREFIX = "urikey#"
 _SUFFIX_SECTIONS = ("all", "icann")
 _ID_PATTERN = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
-_MAX_HEADER_BYTES = 1 << 20  # limit for the header of a file that is not a profile
+_MAX_HEADER_BYTES = 1 << 20  # of a header line, so that other files are rejected early
 
-_CHUNK = 64 << 10  # bytes read at a time, and the size at which the binary search ends
+_CHUNK_BYTES = 64 << 10  # bytes read at a time, and the size of the range at which the binary search ends
 _COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
@@ -107,12 +107,12 @@ class ProfileHeader:
 
     @classmethod
     def merge(cls, headers: Mapping[str, "ProfileHeader"], name: str | None, identity: str | None) -> Self:
-        """Return the header of merged profiles: the members that they have in common.
+        """Return the header of merged profiles: the members that they share.
 
         Args:
             headers: Headers by file name.
-            name: Name of the result; None for the common one.
-            identity: ID of the result; None for the common one.
+            name: Name of the result; None for the shared name.
+            identity: ID of the result; None for the shared ID.
 
         Raises:
             InputError: The keys of the profiles are not comparable.
@@ -231,7 +231,7 @@ class ProfileLookupResult:
 class UriKeyProfile:
     r"""A profile for look-ups. Create it with `UriKeyProfile.open`.
 
-    A plain file is searched by bisection, a compressed one sequentially. All methods are thread-safe.
+    A plain file is searched by bisection, a compressed file sequentially. All methods are thread-safe.
 
     Attributes:
         path: Path of the file, as given.
@@ -259,7 +259,7 @@ class UriKeyProfile:
 
         Args:
             path: The file.
-            suffixes: Public Suffix List that the profile was built with, if it is not the bundled one.
+            suffixes: Public Suffix List that the profile was built with; None for the bundled one.
 
         Raises:
             InputError: The file is not a profile.
@@ -277,7 +277,7 @@ class UriKeyProfile:
 
         Raises:
             UriError: The URL is invalid.
-            UsageError: The profile has no such parts.
+            UsageError: The profile has no parts by year or media type.
             InputError: The file cannot be read.
         """
         (key,) = self._keys.keys(uri)
@@ -316,7 +316,7 @@ class UriKeyProfile:
         return ProfileLookupResult(key, frequency, spread, keys)
 
     def _lines_from_prefix(self, beginning: bytes) -> Iterator[bytes]:
-        """Yield lines from the position of the first line with a prefix, or from before it."""
+        """Yield the lines from the first line with a prefix on, or from a few lines before it."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -335,7 +335,7 @@ class UriKeyProfile:
     def _decompressed_lines(self) -> Iterator[bytes]:
         problems = Problems()
         yield from (line.text for line in read_lines(self.path, problems))
-        # The last problem concerns the file, earlier ones the lines affected by it.
+        # The last problem describes the damage of the file, earlier ones the lines that it affects.
         for problem in reversed(problems.first.values()):
             raise InputError(str(problem))
 
@@ -350,9 +350,9 @@ def _sum_parts(parts: dict[str, int], selector: tuple[str | None, ...]) -> int:
 
 
 def _seek_offset(handle: int, beginning: bytes) -> int:
-    """Return the offset of a line before which all lines sort before `beginning`, at most a chunk too early."""
+    """Return the offset of a line, at most a chunk too early, before which all lines sort before `beginning`."""
     low, high = 0, os.fstat(handle).st_size
-    while high - low > _CHUNK:
+    while high - low > _CHUNK_BYTES:
         middle = (low + high) // 2
         start, line = _line_after(handle, middle)
         # Header lines precede all keys, however they sort.
@@ -387,6 +387,6 @@ def _lines_from(handle: int, offset: int) -> Iterator[bytes]:
 
 
 def _read_chunks(handle: int, offset: int) -> Iterator[bytes]:
-    while text := os.pread(handle, _CHUNK, offset):
+    while text := os.pread(handle, _CHUNK_BYTES, offset):
         offset += len(text)
         yield text

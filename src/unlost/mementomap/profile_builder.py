@@ -1,8 +1,8 @@
 """Builds, merges, validates and converts URI-Key profiles.
 
 `build_profiles` counts inputs and writes a profile for each policy; `merge_profiles` merges profiles of one policy;
-`profiles_to_map` converts profiles of any policies to a MementoMap. With parts, each key has its counts by year or
-media type.
+`profiles_to_map` converts profiles of any policies to a MementoMap. In a profile with parts, each key also has counts
+by year or media type.
 """
 
 import json
@@ -66,22 +66,23 @@ PROFILE_PROBLEM_KINDS = {
 }
 """Kinds of problems with the lines of a profile."""
 _MAX_SUM = 10**18
-"""Limit for sums, the same as for frequencies."""
+"""Limit for sums: 18 digits, as for frequencies."""
 
 PartField = Literal["year", "mime"]
 PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
 UNKNOWN_PART = "-"
 """Year or media type group of a capture without one."""
 MAX_PROFILE_PARTS = 400
-"""Maximum number of parts, each of which has a counter. Further years count as unknown; no archive is that old."""
-_BATCH = 5_000  # rows of a part
+"""Maximum number of parts, each of which has a counter. Further years count as unknown: dates of damaged rows, since no
+archive is that old."""
+_BATCH_ROWS = 5_000  # of a part
 _COUNTER_MEMORY = 512 << 20  # bytes, for all counters together
 
 
 def create_profile_counter(
     rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: int | None = None
 ) -> _core.MapBuilder:
-    """Return a counter for `write_profiles`, which takes rows as the map builder does.
+    """Return a counter for `write_profiles`, which accepts rows as the map builder does.
 
     Args:
         rules: Rule set of the keys.
@@ -106,15 +107,15 @@ def build_profiles(
     progress: _core.Progress | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> int:
-    """Count what inputs hold under the keys of each policy, and return the number of captures.
+    """Count the captures of inputs under the keys of each policy, and return their total number.
 
     Rows that are not web pages (`dns:` …) are not counted.
 
     Args:
         inputs: Inputs of any kind that `unlost.mementomap.readers` detects.
         outputs: Output file of each policy; all are written, or none.
-        header: Header; its policy is replaced by that of each profile.
-        problems: Gets the lines that could not be read.
+        header: Header of the profiles. Its policy is replaced by that of each profile.
+        problems: Collects the lines that could not be read.
         suffixes: Public Suffix List for the D policies; the bundled one by default.
         as_json: Write JSON-LD documents instead of lines.
         allow_partial: As in `count_inputs`.
@@ -122,7 +123,7 @@ def build_profiles(
         threads: Maximum number of threads.
         memory: Maximum bytes of entries in memory.
         progress: Progress object of the Rust core.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: A file cannot be read or is damaged (unless that is allowed), or the inputs are empty.
@@ -168,7 +169,7 @@ def write_profiles(
     as_json: bool = False,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write the counts of a counter, once. All files are written, or none.
+    """Write the counts of a counter, which can be done once. All files are written, or none.
 
     Equal counts yield equal bytes. Arguments are those of `build_profiles`.
     """
@@ -217,7 +218,7 @@ def merge_profiles(
         output: The result; not written if an error occurs.
         name: Name of the result; that of all profiles by default.
         id: ID of the result; that of all profiles by default.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
         progress: Progress object of the Rust core.
 
     Raises:
@@ -247,7 +248,7 @@ def merge_profiles(
 def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
     """Yield the lines of a merged profile, with the parts of its sources added by key.
 
-    Other errors in the sources were found when they were merged. Raises InputError for invalid parts.
+    The merge of the profiles without parts has found all other errors. Raises InputError for invalid parts.
     """
     part_groups = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
     with merged.open("rb") as file:
@@ -297,10 +298,10 @@ def profiles_to_map(
     on_progress: ProgressCallback | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write a MementoMap that covers every page counted in any of the profiles, of whatever policies.
+    """Write a MementoMap that covers every page counted in any of the profiles, whose policies may differ.
 
-    Keys that stand for more than one page become wildcards; frequencies of equal wildcards are added. Raises InputError
-    as `merge_profiles` does, except for different policies.
+    Keys that cover more than one page become wildcards; frequencies of equal wildcards are added. Raises InputError as
+    `merge_profiles` does, except for different policies.
     """
     progress = progress or _core.Progress()
     headers = _read_headers(sources)
@@ -346,7 +347,7 @@ def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | Non
 
     Args:
         path: The profile.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
 
     Raises:
         InputError: The file is not a profile, or is truncated.
@@ -376,7 +377,7 @@ def build_profiles_by_part(
     max_bad: float | None = None,
     memory: int | None = None,
 ) -> int:
-    """Count what indexes hold under the keys of each policy, by year, group of media types or both.
+    """Count the captures of indexes under the keys of each policy, by year, group of media types or both.
 
     Like `build_profiles`, but each line also has `parts`, such as `{"2014 html": 3}`: the frequency of each part.
 
@@ -384,12 +385,12 @@ def build_profiles_by_part(
         inputs: CDX or CDXJ files.
         outputs: Output file of each policy.
         header: Header of the profiles.
-        problems: Gets the lines that could not be read.
+        problems: Collects the lines that could not be read.
         by: Fields of the parts, in order.
         suffixes: As in `build_profiles`.
         allow_partial: As in `build_profiles`.
         max_bad: As in `build_profiles`.
-        memory: Bytes that counting may take.
+        memory: Maximum bytes for counting.
 
     Returns:
         The number of captures.
@@ -426,14 +427,14 @@ def build_profiles_by_part(
 
 
 class _PartCounters:
-    """A counter for each part."""
+    """One counter for each part, which is created with the first row of the part."""
 
     def __init__(self, rules: str, by: Sequence[PartField], report: InputReport, memory: int) -> None:
         self.builders: dict[str, MapBuilder] = {}
         self._rules = rules
         self._by = by
         self._report = report
-        self._memory = max(1 << 20, memory // 64)
+        self._memory = max(1 << 20, memory // 64)  # of each counter
         self._batches: dict[str, list[RowColumns]] = {}
 
     def read(self, name: str, problems: Problems) -> None:
@@ -447,7 +448,7 @@ class _PartCounters:
                 part = " ".join(UNKNOWN_PART for _ in self._by)
             batch = self._batches.setdefault(part, [])
             batch.append(to_row_columns(row))
-            if len(batch) >= _BATCH:
+            if len(batch) >= _BATCH_ROWS:
                 self._count(part, name)
         for part in list(self._batches):
             self._count(part, name)

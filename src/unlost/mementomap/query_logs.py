@@ -1,6 +1,6 @@
 """Reads query logs: URL lists, access logs and logs of upstream responses.
 
-`count_queries` counts what was requested; `MissLogReader` says which requests hit and which missed.
+`count_queries` counts requested pages, for `budget`; `MissLogReader` yields hits and misses, for `exclude`.
 """
 
 import re
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from unlost._core import RowColumns
 
 
-_BATCH = 10_000
+_BATCH_ROWS = 10_000
 
 MissLogKind = Literal["answers", "log", "urls"]
 MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
-"""Upstream responses as JSON Lines; an access log; missed URLs, one a line."""
+"""Upstream responses as JSON Lines; an access log; a list of missed URLs, one per line."""
 _NOT_FOUND = 404
 
 
@@ -59,8 +59,8 @@ def count_queries(
 ) -> InputReport:
     """Write a map of the requested pages with their numbers of requests, and return the counts of lines.
 
-    Every line with a URL is a request, whatever the response was. Raises InputError for a file that cannot be read or
-    has no request.
+    Every line with a URL counts as a request, whatever the response was. Raises InputError for a file that cannot be
+    read or has no request.
     """
     builder = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
     report = add_queries(files, builder, rules, options)
@@ -126,7 +126,7 @@ def _upstream_rows(name: str, problems: Problems) -> "Iterator[list[RowColumns]]
         (b"", entry.uri.encode(), re.sub(r"\D", "", entry.time)[:14].encode(), b"", b"")
         for entry in read_upstream_log(name, problems)
     )
-    while batch := list(islice(rows, _BATCH)):
+    while batch := list(islice(rows, _BATCH_ROWS)):
         yield batch
 
 
@@ -134,7 +134,7 @@ class LoggedRequest(NamedTuple):
     """A requested page.
 
     Attributes:
-        key: Key in normal form, without the query string.
+        key: Normalized key, without the query string.
         has_query: Whether the URL had a query string.
         held: Whether the page was found.
     """
@@ -150,12 +150,13 @@ class MissLogOptions:
 
     Attributes:
         rules: Rule set of the keys.
-        archive: Archive whose responses count, in a log of upstream responses; required if there are several.
-        since: Ignore misses before that day; None for all. URL lists have no dates.
+        archive: ID of the archive whose responses are read from a log of upstream responses; required if the log has
+            several archives.
+        since: Ignore misses before that day; None to read all. URL lists have no dates.
         kind: Kind of the files; detected if None.
         column: Column of the URLs in a tab-separated list, from 1.
         host: Host of an access log whose lines do not name it.
-        replay: The access log is the archive's own: the requested memento's URI-R counts.
+        replay: The access log is that of the archive, so the page is the URI-R of the requested memento.
     """
 
     rules: str = DEFAULT_RULES
@@ -193,7 +194,7 @@ class MissLogReader:
         for file in self.files:
             name = fspath(file)
             outcomes = self._outcomes(name, self.options.kind or _detect_miss_log_kind(name))
-            while batch := list(islice(outcomes, _BATCH)):
+            while batch := list(islice(outcomes, _BATCH_ROWS)):
                 keys = key_many((uri for uri, _ in batch), self.options.rules)
                 for (uri, is_held), key in zip(batch, keys, strict=True):
                     if isinstance(key, UriError):
@@ -228,7 +229,7 @@ class MissLogReader:
                     "say by --archive which one the map is of"
                 )
             archive = archive or entry.archive
-            # A failure says nothing about holdings; only a miss does.
+            # Only hits and misses say something about holdings; failures do not.
             is_held = {"hit": True, "miss": False}.get(entry.outcome) if entry.archive == archive else None
             yield entry.uri, entry.time[:10], is_held
 

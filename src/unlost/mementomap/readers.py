@@ -32,9 +32,9 @@ QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
 
 
 ProgressCallback = Callable[[int, int], None]
-"""Called now and then with the numbers of bytes and lines read."""
+"""Called periodically with the numbers of bytes and lines read."""
 T = TypeVar("T")
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.1  # between two calls of a ProgressCallback
 
 LINE_PROBLEM_MESSAGES = {
     "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES was left out",
@@ -47,10 +47,11 @@ LINE_PROBLEM_MESSAGES = {
     "corrupt": "the compressed data is damaged",
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
 }
+"""Messages for the kinds of problems that the Rust core reports."""
 
 InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
 INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
-_BATCH = 10_000
+_BATCH_ROWS = 10_000
 
 
 def run_with_progress(
@@ -62,7 +63,7 @@ def run_with_progress(
 
     Args:
         work: The function; it reports to the progress object and is cancelled by it.
-        on_progress: Called now and then with bytes and lines read.
+        on_progress: Called periodically with bytes and lines read.
         progress: Progress object to use; a new one by default.
     """
     tracker = progress or Progress()
@@ -104,10 +105,10 @@ class InputReport:
         lines: Lines read.
         counted: Lines counted as holdings.
         foreign: Lines that are not web pages, such as `dns:` rows.
-        filtered: Lines left out because of the options.
+        filtered: Lines excluded by the options.
         repaired: Lines whose key disagreed with their URL, so that the key was computed from the URL.
         problems: Problems by kind.
-        shape: Shape of the map's tree, and the effect of compaction; None without compaction.
+        shape: Shape of the map's tree, and what compaction changed; None without compaction.
     """
 
     lines: int = 0
@@ -135,11 +136,14 @@ class InputReport:
 
     @property
     def understood(self) -> int:
-        """Number of lines that were parsed, counted or not."""
+        """Number of lines that were parsed, whether or not they were counted."""
         return self.counted + self.foreign + self.filtered
 
     def refuse_damage(self, *, allow_partial: bool, index: str | PathLike[str] | None = None) -> None:
         """Raise InputError if an input is damaged, unless that is allowed.
+
+        How many rows a damaged file lacks is unknown, and a map without them would deny pages for as long as it is
+        used.
 
         Args:
             allow_partial: Accept damaged inputs.
@@ -221,7 +225,7 @@ def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> Inp
 
 
 def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
-    """Raise InputError if some files are URL lists and others indexes or archive files."""
+    """Raise InputError if some files are URL lists and others are indexes or archive files."""
     lists = [name for name, kind in kinds.items() if kind == "urls"]
     indexes = [name for name, kind in kinds.items() if kind in ("index", "zipnum", "archive")]
     if lists and indexes:
@@ -232,7 +236,10 @@ def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
 
 
 def _may_be_archive(path: str | PathLike[str]) -> bool:
-    """Return whether the first bytes could be those of an archive file. Raises InputError."""
+    """Return whether the first bytes could be those of an archive file. Raises InputError.
+
+    Avoids importing the WARC reader for plain text.
+    """
     try:
         with Path(path).open("rb") as file:
             head = file.read(4)
@@ -260,13 +267,13 @@ def count_inputs(
     Args:
         paths: The files.
         sink: Counts the rows.
-        report: Gets counts and problems.
+        report: Receives counts and problems.
         progress: Progress object of the Rust core.
         kind: Kind of all files; detected if None. `mixed` is detected, too, and allows URL lists next to indexes.
         column: Column of the URLs in a tab-separated list, from 1.
         host: Host of an access log whose lines do not name it.
         expected_header: Key fields and rules that a map among the files must have.
-        map_headers: Gets the headers of the maps among the files.
+        map_headers: Receives the headers of the maps among the files.
         allow_partial: Count the readable part of damaged files, and skip unreadable files.
         max_bad: Maximum share of bad lines in all files, from 0 to 1.
 
@@ -288,7 +295,7 @@ def count_inputs(
                 name, file_kind, sink, report, progress, column, host, expected_header, len(paths) == 1, map_headers
             )
         except OSError as error:
-            # These errors concern temporary files, not the input.
+            # A full disk concerns temporary files, not the input.
             if error.errno in DISK_FULL_ERRNOS:
                 raise
             raise unreadable_error(name, error) from error
@@ -390,7 +397,7 @@ def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_who
 def _contiguous_zipnum_files(name: str) -> list[str] | None:
     """Return the files of a ZipNum in the order of their blocks; None if they are not exactly the listed blocks.
 
-    Contiguous files are read directly, which is much faster than block by block.
+    Contiguous files are read as a whole, which is much faster than block by block.
     """
     from unlost.index.zipnum import ZipNumIndex  # noqa: PLC0415
 
@@ -448,7 +455,7 @@ def _access_log_rows(name: str, problems: Problems, host: str | None) -> "Iterat
 
 
 def _batches(rows: "Iterator[RowColumns]") -> "Iterator[list[RowColumns]]":
-    while batch := list(islice(rows, _BATCH)):
+    while batch := list(islice(rows, _BATCH_ROWS)):
         yield batch
 
 
@@ -459,7 +466,7 @@ class InputOptions:
     Attributes:
         status: Status codes of the rows to count; empty for all.
         mime: Media types of the rows to count; empty for all.
-        exclude: Kinds of pages to leave out, of `EXCLUDABLE_PAGES`.
+        exclude: Kinds of pages to exclude, of `EXCLUDABLE_PAGES`.
         rules: Rule set of the keys.
         kind: As in `count_inputs`.
         column: As in `count_inputs`.
@@ -468,7 +475,7 @@ class InputOptions:
         max_bad: As in `count_inputs`; None for any share.
         threads: Maximum number of threads.
         memory: Maximum bytes of entries in memory.
-        block: Bytes of text processed at a time.
+        block: Bytes of text that a thread processes at a time.
     """
 
     status: frozenset[str] = frozenset()

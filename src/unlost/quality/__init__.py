@@ -1,15 +1,17 @@
 """Detects pages that are not what they seem to be: soft 404s, parked domains, hijacked sites, walls, archive errors.
 
-The rules look at text, title, structure, URL and headers of a page, and at reference pages of its site. Nothing is
-requested. docs/verdicts.md lists the rules and how well they work.
+The rules use the text, title, structure, URL and headers of a page, and reference pages of its site. No requests are
+sent. In doubt a page is good: a page that is rejected wrongly is lost. docs/verdicts.md describes the rules and reports
+their error rates.
 
-Modules, in reading order:
-- `page`: the page to classify, reference pages, the parsed page, and the verdict.
-- `classifier`: applies all detectors.
-- `soft404`, `parked`, `hijacked`, `walls`: the detectors.
-- `phrase_matcher`: finds the phrases of `phrases/*.toml` in normalised text.
+Modules in reading order:
 
-Builds on html. Must not import archives, check, recover or anything else that does input and output.
+- `page`: The page to classify, reference pages, the parsed page, and the verdict.
+- `classifier`: Applies all detectors.
+- `soft404`, `parked`, `hijacked`, `walls`: The detectors.
+- `phrase_matcher`: Finds the phrases of `phrases/*.toml` in normalized text.
+
+Imports `html` and the Rust core. It must not import `archives`, `recovery` or anything else that does input and output.
 
 >>> body = b"<title>Error 404</title>Page not found"
 >>> page = PageResponse("http://a.example/b.html", "20140102030405", 200, "text/html", body)

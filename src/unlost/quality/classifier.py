@@ -10,8 +10,8 @@ from unlost.quality.parked import detect_parked
 from unlost.quality.soft404 import detect_soft404, find_not_found_phrases, is_error_page
 from unlost.quality.walls import detect_archive_error, detect_consent_wall, detect_login_wall
 
-# Errors of archives come first because their texts match other detectors, too. Archives and parking services also
-# redirect visitors. A redirect stub of the site itself is a page, whatever it says to visitors who wait.
+# Error pages of archives come first because their texts match other detectors, too. Archives and parking services also
+# redirect visitors. A redirect stub of the site itself is a good page, whatever text it shows meanwhile.
 _DETECTORS_BEFORE_STUBS = (detect_archive_error, detect_parked)
 _DETECTORS = (detect_consent_wall, detect_login_wall, detect_soft404, detect_hijacked)
 _MOVED_WORDS = re.compile("mov|umgezogen|verschoben|verlegt|déplac|spostat|trasferit|verplaatst|przenies|перемещ|移")
@@ -19,14 +19,14 @@ _NO_CONTEXT = ClassifierContext()
 
 
 def classify_page(page: PageResponse, context: ClassifierContext = _NO_CONTEXT) -> PageVerdict | None:
-    """Return why a page is not the page that its URL stands for; None if it is good, or that is unknown.
+    """Return why a page is not the page that its URL promises; None if it is good or undecided.
 
     Only HTML is classified. Invalid input never raises, and only a bounded part of it is parsed. Takes about 1 ms for
-    50 kB.
+    a page of 50 kB.
 
     Args:
         page: The page.
-        context: Reference pages of the site. The more there are, the better the result.
+        context: Reference pages of the site; more pages make the result more reliable.
     """
     parsed = ParsedPage(page, context)
     verdict = next((verdict for detect in _DETECTORS_BEFORE_STUBS if (verdict := detect(parsed)) is not None), None)
@@ -55,5 +55,5 @@ def _is_redirect_stub(parsed: ParsedPage) -> bool:
 
 
 def is_suspicious(page: PageResponse) -> bool:
-    """Return whether a page has the vocabulary of hijacked sites, so that it is worth fetching earlier captures."""
+    """Return whether a page has the vocabulary of hijacked sites, so that earlier captures are worth fetching."""
     return has_spam_topic(ParsedPage(page, _NO_CONTEXT))

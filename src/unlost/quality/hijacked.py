@@ -1,4 +1,8 @@
-"""Detects hijacked sites, by defacements and shifts of topic."""
+"""Detects hijacked sites, by defacements and shifts of topic.
+
+A page is compared with earlier pages of its site: how many of its words they have, which words all of them share (above
+all the site's name), and how many belong to a topic for which expired domains are bought (`phrases/spam.toml`).
+"""
 
 import re
 from collections import Counter
@@ -9,7 +13,8 @@ from unlost.quality.page import PageVerdict, ParsedPage, ReferencePage, VerdictK
 from unlost.quality.phrase_matcher import is_unspaced, load_phrase_file, normalize_text
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_RUN = re.compile("[\u0e00-\u0eff]+|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+# Runs of scripts without spaces between words: Thai and Lao; Japanese and Chinese.
+_UNSPACED_RUN = re.compile("[\u0e00-\u0eff]+|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _MAX_WORDS = 4000
 _SCRIPTS = {
     "latin": re.compile("[a-zà-ɏ]"),
@@ -30,22 +35,22 @@ def count_words(text: str) -> Counter[str]:
     words = _WORD.findall(normalized)[:_MAX_WORDS]
     if not is_unspaced(normalized):
         return Counter(words)
-    counts = Counter(word for word in words if not _RUN.search(word))
-    for run in _RUN.findall(normalized)[:_MAX_WORDS]:
+    counts = Counter(word for word in words if not _UNSPACED_RUN.search(word))
+    for run in _UNSPACED_RUN.findall(normalized)[:_MAX_WORDS]:
         counts.update(run[index : index + 2] for index in range(min(len(run), 400) - 1))
     return counts
 
 
 def detect_script(text: str) -> str:
-    """Return the script of most of a text; `kana` for Japanese."""
+    """Return the predominant script of a text; `kana` for Japanese."""
     sample = text[:8000].lower()
     counts = {name: len(pattern.findall(sample)) for name, pattern in _SCRIPTS.items()}
-    if counts["kana"] * 5 > counts["han"]:
+    if counts["kana"] * 5 > counts["han"]:  # Japanese mixes both; Chinese has next to no kana
         counts["kana"] += counts["han"]
     return max(counts, key=lambda name: counts[name])
 
 
-_Topic = tuple[frozenset[str], tuple[str, ...]]  # single words, and phrases to search in the text
+_Topic = tuple[frozenset[str], tuple[str, ...]]  # single words, and phrases that are searched in the text
 
 
 @cache
@@ -56,7 +61,7 @@ def _load_topics() -> dict[str, _Topic]:
         if topic == "common":
             continue
         words = [normalize_text(word).strip() for word in entry["words"]]
-        single = frozenset(word for word in words if " " not in word and not _RUN.search(word))
+        single = frozenset(word for word in words if " " not in word and not _UNSPACED_RUN.search(word))
         topics[topic] = single, tuple(word for word in dict.fromkeys(words) if word not in single)
     return topics
 
@@ -68,7 +73,7 @@ def common_words() -> frozenset[str]:
 
 
 def find_spam_topic(text: str) -> tuple[str, float, int]:
-    """Return the spam topic with the largest share of a text, that share, and its number of distinct words."""
+    """Return the spam topic with the largest share of a text's words, that share, and its number of distinct words."""
     shares = _topic_shares(text)
     best = max(shares, key=lambda topic: shares[topic][0])
     return best, *shares[best]
@@ -84,7 +89,7 @@ def _topic_shares(text: str) -> dict[str, tuple[float, int]]:
     words = Counter(re.findall(r"\w{2,}", normalized)[:_MAX_WORDS])
     total = sum(words.values()) or 1
     if is_unspaced(normalized):
-        total += sum(map(len, _RUN.findall(normalized))) // 2
+        total += sum(map(len, _UNSPACED_RUN.findall(normalized))) // 2  # about two characters a word
     shares = {}
     for topic, (single, phrases) in _load_topics().items():
         hits = [words[word] for word in single & words.keys()] + [
@@ -94,14 +99,15 @@ def _topic_shares(text: str) -> dict[str, tuple[float, int]]:
     return shares
 
 
+# Thresholds. docs/verdicts.md has the error rates that they lead to.
 _MIN_SPAM_SHARE = 0.03  # share of one spam topic among all words
 _MIN_SPAM_WORDS = 3  # distinct words of that topic
 _HIGH_SPAM_SHARE = 0.08
 _MIN_SPAM_GROWTH = 3.0  # factor, compared with earlier pages
 _MIN_WORDS = 12  # texts with fewer words are not compared
 _ENOUGH_WORDS = 45
-_MAX_SHARED = 0.3  # share of the page's words that earlier pages have, too
-_MAX_HARDLY_SHARED = 0.15
+_MAX_SHARED = 0.3  # share of the page's words that earlier pages have, too; higher shares mean the same site
+_MAX_HARDLY_SHARED = 0.15  # the same where other evidence is weaker
 _DEFACEMENT = re.compile(
     r"\b(hacked|defaced|owned|pwned) by\b|has been hacked|hacked by|h4ck3d|\bgreetz\b", re.IGNORECASE
 )
@@ -117,9 +123,9 @@ def has_spam_topic(page: ParsedPage) -> bool:
 
 
 def detect_hijacked(page: ParsedPage) -> PageVerdict | None:
-    """Return the verdict on a page of a hijacked site; None for any other page, or without an earlier page to compare.
+    """Return the verdict on a page of a hijacked site; None for any other page, or without earlier pages to compare.
 
-    A redesign, a successor or another language is no hijacking: some words that all earlier pages shared remain.
+    A redesign, a successor or another language is not a hijacking: some words that all earlier pages share remain.
     """
     earlier = [known for known in page.context.earlier if known.text.strip()]
     if not earlier:
@@ -172,7 +178,7 @@ def _match_topic_shift(page: ParsedPage, text: str, earlier: Sequence[ReferenceP
 
 
 def _constant_words(earlier: Sequence[ReferencePage], words: Counter[str]) -> set[str]:
-    """Return the words that the page shares with all earlier pages, above all the site's name."""
+    """Return the words that the page shares with all earlier pages, such as the site's name."""
     constant = set.intersection(*(set(_count_words_cached(known.text)) for known in earlier))
     return {word for word in constant & words.keys() if len(word) != 3} - common_words()
 

@@ -1,4 +1,4 @@
-"""A page to be classified: the response, reference pages of its site, the parsed page, and the verdict."""
+"""The page to classify: the response, reference pages of its site, the parsed page, and the verdict."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class PageVerdict:
     reason: str
 
 
-_MAX_TEXT_LENGTH = 20_000  # characters of a reference page that are compared
+_MAX_TEXT_LENGTH = 20_000  # characters of a reference page
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class PageResponse:
 class ReferencePage:
     """A page that is known to be good, or the response of a site to a random URL.
 
-    `text` is bounded and without markup.
+    `text` is the beginning of its visible text.
     """
 
     uri: str
@@ -98,7 +98,7 @@ class ClassifierContext:
 
 
 def page_identity(uri: str) -> str:
-    """Return a URL without scheme, `www`, final slash and the letter case of the host, which rarely distinguish pages.
+    """Return a URL without scheme, `www`, final slash and case of the host, which rarely tell pages apart.
 
     >>> page_identity("https://www.A.example/B/")
     'a.example/B'
@@ -108,18 +108,19 @@ def page_identity(uri: str) -> str:
 
 
 def make_reference_page(page: PageResponse) -> ReferencePage:
-    """Make a reference page from a page."""
+    """Return a page as a reference page for others of its site."""
     extracted = extract_text(page.body, page.mime, page.uri, page.charset)
     return ReferencePage(page.uri, page.datetime, "" if extracted is None else extracted.text[:_MAX_TEXT_LENGTH])
 
 
+# Bounds on what is parsed, which bound the time for any input.
 _MAX_BYTES = 256 << 10  # of a body; error pages are shorter
 _MAX_CHARACTERS = 40_000  # of the text
 _MAX_LINES = 400
 _MAX_SEARCHED_CHARACTERS = 8_000  # of the text, in which phrases are searched
 _MAX_HEADINGS = 8
 _MAX_SENTENCE_LENGTH = 220  # characters of one or two sentences
-_MENTION_SHARE = 0.25  # share of a line, below which a phrase is only mentioned
+_MENTION_SHARE = 0.25  # share of a line below which a phrase is only mentioned
 _MAX_PROSE_LENGTH = 1500  # characters; error pages have less prose
 _MAX_TEXT_WEIGHT = 8000  # characters, including menus
 _MIN_PROSE_LINE = 60  # characters of a line; shorter lines may be menu entries
@@ -146,7 +147,7 @@ _LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"'
 
 @dataclass
 class ParsedPage:
-    """A parsed page. Lines are normalised by `phrase_matcher.normalize_text`, with a space at both ends."""
+    """A page, parsed on demand. Lines are normalized by `phrase_matcher.normalize_text`, with a space at both ends."""
 
     response: PageResponse
     context: ClassifierContext
@@ -158,12 +159,12 @@ class ParsedPage:
 
     @cached_property
     def lowercase_body(self) -> bytes:
-        """The same part in lower case."""
+        """`body` in lower case."""
         return self.body.lower()
 
     @cached_property
     def uri(self) -> SplitResult:
-        """The parts of the URL; empty for an invalid one."""
+        """The components of the URL; empty for an invalid URL."""
         return _split_url(self.response.uri)
 
     @cached_property
@@ -233,7 +234,7 @@ class ParsedPage:
 
     @cached_property
     def own_lines(self) -> list[str]:
-        """The lines that no reference page has: the text without the site's frame, as far as that is known."""
+        """The lines that no reference page has: the text without the site's navigation, as far as it is known."""
         frame: set[str] = set()
         pages = (*self.context.siblings, *self.context.earlier, self.context.home, self.context.random_url)
         for known in pages:
@@ -243,7 +244,7 @@ class ParsedPage:
 
     @cached_property
     def lines(self) -> NormalizedLines:
-        """The first of the own lines, normalised, in the same order."""
+        """The first of `own_lines`, normalized, with the same indices."""
         return _normalize_aligned(self.own_lines)
 
     @cached_property
@@ -258,18 +259,18 @@ class ParsedPage:
 
     @cached_property
     def line_weights(self) -> list[int]:
-        """Lengths of the own lines; 0 for lines that are as short as menu entries."""
+        """Lengths of `own_lines`; 0 for lines that are as short as menu entries."""
         return [found if (found := text_weight(line)) >= _MIN_PROSE_LINE else 0 for line in self.own_lines]
 
     @cached_property
     def prose_length(self) -> int:
-        """Length of the prose: own lines that are longer than menu entries."""
+        """Length of the prose: those of `own_lines` that are longer than menu entries."""
         return sum(self.line_weights)
 
     def prose_length_without(self, *matches: PhraseMatches) -> int:
         """Return the length of the prose without the lines that contain phrases.
 
-        A long line that only mentions one counts.
+        A long line that only mentions a phrase counts as prose.
         """
         excluded: set[int] = set()
         for match in matches:
@@ -292,7 +293,7 @@ class ParsedPage:
 
     @cached_property
     def redirect_target(self) -> SplitResult | None:
-        """The URL that the page redirects to by a refresh or a script; None without one."""
+        """The URL that the page redirects to by a refresh or a script; None if it does not redirect."""
         redirect = _REFRESH.search(self.body) if b"refresh" in self.lowercase_body else None
         if redirect is None and len(self.body) < 4096 and b"location" in self.lowercase_body:
             redirect = _LOCATION_SCRIPT.search(self.body)
@@ -328,7 +329,7 @@ def _normalize_lines(lines: Iterable[str], limit: int = 4000) -> NormalizedLines
 
 
 def _normalize_aligned(lines: list[str]) -> NormalizedLines:
-    """Normalise the first lines, one for one."""
+    """Normalize the first lines; line n of the result is line n of the input."""
     count, remaining = 0, _MAX_SEARCHED_CHARACTERS
     for line in lines:
         remaining -= len(line)

@@ -1,17 +1,20 @@
-"""Detects parked domains, default pages of web servers, and placeholder pages."""
+"""Detects parked domains, default pages of web servers, and placeholder pages.
+
+Phrases and marks of parking services are in `phrases/parked.toml`; docs/verdicts.md has the error rates.
+"""
 
 from unlost.quality.page import PageVerdict, ParsedPage, VerdictKind, quote_text
 from unlost.quality.phrase_matcher import PhraseMatches, load_phrase_file, load_phrases, normalize_text
 from unlost.quality.soft404 import is_about_topic
 
-_MAX_PROSE = 320  # characters of prose, apart from the phrases
+_MAX_PROSE = 320  # characters of prose in addition to the phrases
 _SMALL_LENGTH = 700  # characters of text
 _TINY_LENGTH = 250
 _FEW_LINES = 14
 _SOME_LINES = 30
 _TITLE_SHARE = 0.45  # share of a title or heading that phrases must have
 _LINE_SHARE = 0.5  # share of a line
-_MENTION_SHARE = 0.2  # share of a line, below which a phrase is only mentioned
+_MENTION_SHARE = 0.2  # share of a line below which a phrase is only mentioned
 
 _PROVIDER_MARKS = tuple(mark.lower().encode() for mark in load_phrase_file("parked")["marks"]["xx"])
 
@@ -65,7 +68,7 @@ def _match_phrases(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) 
         has_others = any(
             max(match.max_share() for match in pair) >= _MENTION_SHARE
             for other, pair in matches.items()
-            if other not in (section, "offer")  # pages that sell houses ask for offers, too
+            if other not in (section, "offer")  # pages of sites that sell things ask for offers, too
         )
         is_likely = is_own and (has_others or page.text_length < _TINY_LENGTH)
         is_whole_page = len(page.lines) <= _FEW_LINES and (
@@ -79,7 +82,7 @@ def _match_phrases(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) 
 
 
 def _match_link_farm(page: ParsedPage, matches: _SectionMatches) -> str | None:
-    """Match pages of advertising links, which all lead to other hosts, or to one URL with different queries."""
+    """Match pages of advertising links, most of which link to other hosts, or to few URLs with different queries."""
     if not matches["advertising"][1].phrases or len(page.lines) > 60:
         return None
     links = [link for link in page.links if link.scheme]

@@ -1,4 +1,4 @@
-"""Finds phrases of many languages in normalised text."""
+"""Finds phrases of many languages in normalized text."""
 
 import re
 import tomllib
@@ -12,15 +12,17 @@ from itertools import accumulate
 from typing import Any
 
 _MAX_GAP = 45  # characters that the `*` of a phrase may match, about six words
-_NO_WORD = re.compile(r"[^\w\n]+|_+")
+_NON_WORD = re.compile(r"[^\w\n]+|_+")
+# Combining marks that texts may omit: accents, Hebrew points, Arabic vowels, Japanese voicing marks, Devanagari nukta.
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u3099\u309a\u093c]+")
+# Letters that NFKD does not decompose (dotless i among them), and the Arabic tatweel, which only stretches a word.
 _PLAIN = str.maketrans({"\u0131": "i", "ł": "l", "ø": "o", "đ": "d", "\u0640": None})
 # Scripts without spaces between words, in which a phrase may begin anywhere.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
 def normalize_text(text: str) -> str:
-    """Normalise a text: casefolded, without accents, words separated by one space. Line breaks stay.
+    """Normalize a text: casefolded, without accents, words separated by one space. Line breaks stay.
 
     >>> normalize_text("Página  no encontrada!")
     'pagina no encontrada '
@@ -28,7 +30,7 @@ def normalize_text(text: str) -> str:
     normalized = text.lower() if text.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
     if not normalized.isascii():
         normalized = unicodedata.normalize("NFC", normalized).translate(_PLAIN)
-    return _NO_WORD.sub(" ", normalized)
+    return _NON_WORD.sub(" ", normalized)
 
 
 def is_unspaced(text: str) -> bool:
@@ -37,12 +39,12 @@ def is_unspaced(text: str) -> bool:
 
 
 def text_weight(text: str) -> int:
-    """Return the length of a text in characters, where one of a script without spaces between words counts as three."""
+    """Return the length of a text in characters; a character that is a syllable or a word counts as three."""
     return len(text) if text.isascii() else len(text) + 2 * sum(map(len, _UNSPACED.findall(text)))
 
 
 class NormalizedLines(list[str]):
-    """Normalised lines with a space at both ends, indexed for searching many phrases."""
+    """Normalized lines with a space at both ends, indexed for searching many phrases."""
 
     @cached_property
     def joined(self) -> str:
@@ -68,7 +70,7 @@ class NormalizedLines(list[str]):
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase. A gap of some words is allowed between its parts."""
+    """A phrase whose parts, separated by `*` in its text, may have a gap of some words between them."""
 
     text: str
     parts: tuple[str, ...]
@@ -110,7 +112,10 @@ class PhraseMatches:
 
 
 class PhraseMatcher:
-    """Searches lines for a set of phrases."""
+    """Searches lines for a set of phrases.
+
+    Only phrases are searched whose first word, or its first four characters, occurs in the lines.
+    """
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self._first: dict[str, list[Phrase]] = {}
@@ -152,7 +157,7 @@ class PhraseMatcher:
 
 @cache
 def load_phrase_file(name: str) -> dict[str, Any]:
-    """Load a file of phrases."""
+    """Load `phrases/NAME.toml`."""
     file = resources.files("unlost.quality") / "phrases" / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 

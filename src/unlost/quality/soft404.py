@@ -1,6 +1,7 @@
-"""Detects soft 404s: pages with a good status that say that the page does not exist.
+"""Detects soft 404s: pages with a good status that say that the page does not exist, or that an error occurred.
 
-A new soft-404 phrase goes into `phrases/not_found.toml`, under its language.
+The soft-404 phrases are in `phrases/not_found.toml`, by language; docs/verdicts.md has the error rates. What counts is
+the share of a title, heading or line that a phrase has, and how much other prose there is.
 """
 
 import re
@@ -18,9 +19,9 @@ _SEARCH = re.compile(r"\bsearch|suche|recherche|buscar|\b(q|s|query|search|keywo
 
 
 def is_about_topic(page: ParsedPage, matches: PhraseMatches) -> bool:
-    """Return whether a page is about what its phrases say, and does not say that of itself.
+    """Return whether a page discusses what its phrases say, rather than saying it of itself.
 
-    Such pages are directory listings, search results, lists of error messages, and help pages.
+    Examples are directory listings, search results, lists of error messages, and help pages.
 
     Args:
         page: The page.
@@ -42,13 +43,13 @@ def is_about_topic(page: ParsedPage, matches: PhraseMatches) -> bool:
 _TITLE_SHARE = 0.6  # share of a title or heading that a phrase must have
 _NEARLY_SHARE = 0.4  # the same if the text has a phrase, too
 _LINE_SHARE = 0.5  # share of a line
-_PROSE_TITLED = 320  # maximum characters of prose of an error page whose title says so
-_PROSE = 150  # the same without such a title
+_MAX_PROSE_TITLED = 320  # characters of prose of an error page whose title or heading says so
+_MAX_PROSE = 150  # the same for other error pages
 _SMALL_LENGTH = 3000  # characters of text
 _TINY_LENGTH = 600
 _FEW_LINES = 10
 _WHOLE_SHARE = 0.8  # share of a line that has no other content
-_MIN_RESEMBLANCE = 0.85
+_MIN_RESEMBLANCE = 0.85  # of two texts that count as equal; see `html.text.text_resemblance`
 _EMPTY_LENGTH = 200
 _NUMBER = re.compile(r" (404|410|403|500|503) ")
 # Error messages of programming languages and databases, which are in English on sites of any language.
@@ -69,7 +70,7 @@ _ERROR_PAGE = re.compile(r"\b(404|not[-_]?found|error)", re.IGNORECASE)
 
 
 def detect_soft404(page: ParsedPage) -> PageVerdict | None:
-    """Return the verdict on a page that says that the page does not exist; None for any other page."""
+    """Return the verdict on a page that says that it does not exist; None for any other page."""
     reason = _match_reference_pages(page) or (
         None if page.is_long else _match_phrases(page) or _match_stack_trace(page) or _match_home_redirect(page)
     )
@@ -96,7 +97,7 @@ def _match_reference_pages(page: ParsedPage) -> str | None:
 
 
 def _is_alike(page: ParsedPage, reference: ReferencePage) -> bool:
-    """Return whether two pages have the same text, apart from a URL that they may repeat."""
+    """Return whether two pages have the same text, except for a URL that they may repeat."""
     if text_resemblance(page.text, reference.text, 3) >= _MIN_RESEMBLANCE:
         return True
     lines = {line.strip() for line in reference.text.splitlines()}
@@ -122,7 +123,7 @@ def _match_phrases(page: ParsedPage) -> str | None:
     is_own_statement = any(share >= 0.3 or line in line_matches.leading_lines for line, share in own_shares.items())
     has_hints = is_own_statement or len(hints.phrases) > 1
     is_whole_page = not prose and page.text_length < _EMPTY_LENGTH
-    if prose < _PROSE_TITLED and _is_headed(
+    if prose < _MAX_PROSE_TITLED and _is_headed(
         page, title_matches, is_own_statement=is_own_statement, has_hints=has_hints or is_whole_page
     ):
         line = max(
@@ -140,14 +141,14 @@ def _match_phrases(page: ParsedPage) -> str | None:
         for line, share in own_shares.items()
     )
     is_sure = len(hints.phrases) > 1 or is_whole_page or _is_clear(page, line_matches)
-    if prose < _PROSE and line_matches.phrases and is_sure and (is_topic or is_small or is_framed):
+    if prose < _MAX_PROSE and line_matches.phrases and is_sure and (is_topic or is_small or is_framed):
         line = max((share, page.lines[line]) for line, share in line_matches.shares.items())[1]
         return f"it says little but {quote_text(line)}"
     return None
 
 
 def _is_headed(page: ParsedPage, title_matches: PhraseMatches, *, is_own_statement: bool, has_hints: bool) -> bool:
-    """Return whether title or headings say it. Ambiguous phrases count only if the text says it, too."""
+    """Return whether the title or a heading says "not found". Ambiguous phrases count only with support in the text."""
     weak = load_phrases("headings", "weak").find_in(page.title_and_headings)
     if any(
         share >= _TITLE_SHARE and share > weak.shares.get(line, 0.0) for line, share in title_matches.shares.items()
@@ -171,14 +172,14 @@ def _is_clear(page: ParsedPage, line_matches: PhraseMatches) -> bool:
 
 
 def _match_stack_trace(page: ParsedPage) -> str | None:
-    """Match error messages of programs in place of a page."""
+    """Match error messages of programs on pages with little other text."""
     message = _TRACE.search(page.text[:20_000])
     if message is None or is_about_topic(page, find_not_found_phrases(page)):
         return None
     lines = [text_weight(line) for line in page.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
     return (
         f"a program broke down: {quote_text(message[0])}"
-        if sum(lines) < _PROSE_TITLED and len(page.lines) <= 40
+        if sum(lines) < _MAX_PROSE_TITLED and len(page.lines) <= 40
         else None
     )
 
@@ -192,7 +193,7 @@ def _match_home_redirect(page: ParsedPage) -> str | None:
 
 
 def _redirects_within_site(page: ParsedPage) -> bool:
-    """Return whether the page redirects to another page of its site: then it has moved."""
+    """Return whether the page redirects to another page of its site, and so has moved."""
     target = page.redirect_target
     return target is not None and target.hostname == page.uri.hostname and not _is_home_or_error(target)
 

@@ -1,4 +1,7 @@
-"""Detects pages shown in place of the requested one: login walls, consent walls, challenges, errors of an archive."""
+"""Detects pages shown instead of the requested one: login walls, consent walls, challenges, errors of an archive.
+
+The phrases are in `phrases/walls.toml` and `phrases/archive.toml`; docs/verdicts.md has the error rates.
+"""
 
 import re
 
@@ -6,7 +9,7 @@ from unlost.quality.page import PageVerdict, ParsedPage, VerdictKind, quote_text
 from unlost.quality.phrase_matcher import load_phrase_file, load_phrases
 from unlost.quality.soft404 import find_not_found_phrases
 
-_MAX_WALL_PROSE = 300  # characters of prose, apart from the phrases
+_MAX_WALL_PROSE = 300  # characters of prose in addition to the phrases
 _FEW_LINES = 12
 _SOME_LINES = 30
 _LOGIN_URL = re.compile(r"log-?[io]n|sign-?in|anmeld|connexion|wp-login|/auth|register|account", re.IGNORECASE)
@@ -100,7 +103,7 @@ _MAX_ARCHIVE_ERROR_PROSE = 320
 
 
 def detect_archive_error(page: ParsedPage) -> PageVerdict | None:
-    """Return the verdict on an error page of an archive; None for any other, even on the archive's own site."""
+    """Return the verdict on an error page of an archive; None for other pages and on the archive's own site."""
     if page.is_long or "archive" in (page.uri.hostname or ""):
         return None
     phrase = _match_archive_phrases(page) or _match_archive_name(page)

@@ -1,9 +1,11 @@
 """The registry of web archives: what is known about each archive before it is queried.
 
-models: `Archive` and its parts. loader: the shipped archives.toml, a user's own file that replaces or extends it, or
-MemGator's archives.json; validation of values in hand-written files.
+Modules in reading order:
 
-Imports only errors and problems (error messages); http and archives build on it.
+- `models`: `Archive` and its parts.
+- `loader`: Loads the shipped `archives.toml`, a user's file that replaces or extends it, or MemGator's `archives.json`.
+
+Imports only `unlost.errors` and `unlost.problems`. It must not import `http` or `archives`, which need it.
 """
 
 from unlost.lazy_exports import lazy_exports

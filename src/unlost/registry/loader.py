@@ -1,4 +1,8 @@
-"""Loads the registry: the shipped TOML, a user's own that replaces or extends it, or MemGator's archives.json."""
+"""Loads the registry: the shipped TOML, a user's file that replaces or extends it, or MemGator's archives.json.
+
+Files for unlost are validated strictly: an unknown field is an error, because a misspelled limit would be no limit.
+Unknown fields of MemGator's list, which MemGator ignores, are only reported.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +20,7 @@ from unlost.problems import unreadable_error, unreadable_error_for_errno
 from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
 
 _MAX_TEXT = 1_000  # characters of a name, a source or a URL
-_MAX_PLACES = 100  # files or URLs in a list
+_MAX_SOURCES = 100  # files or URLs in a list
 _MAX_EXCERPT = 60  # characters of a value quoted in a message
 _TYPE_NAMES: dict[type, str] = {dict: "a table", list: "a list", type(None): "nothing"}
 _ID = re.compile(r"[a-z0-9][a-z0-9._:-]{0,99}", re.ASCII)
@@ -26,10 +30,13 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class FieldReader:
-    """Reads the fields of a table, and raises InputError with place, expected and actual value if one is invalid.
+    """Reads and validates the fields of a table.
+
+    All methods that return a value raise InputError for an invalid one, with the table, the field, and the expected and
+    the actual value.
 
     Attributes:
-        place: How messages call the table: the file, and the archive in it.
+        place: Name of the table in messages: the file, and the archive in it.
     """
 
     def __init__(self, table: Mapping[str, Any], place: str) -> None:
@@ -121,7 +128,7 @@ class FieldReader:
         return [FieldReader(each, f"{self.place}: {name} {number}") for number, each in enumerate(value, 1)]
 
     def id(self, name: str = "id") -> str:
-        """Return an archive id."""
+        """Return an archive ID."""
         value = self._table.get(name)
         if not isinstance(value, str) or not _ID.fullmatch(value):
             self.fail(name, "lower-case letters, digits and . _ : - (such as `web.archive.org`)")
@@ -137,7 +144,7 @@ class FieldReader:
         return tuple(values)
 
     def http_url(self, name: str, parts: Collection[str] = ()) -> str:
-        """Return an http or https URL that contains each of these placeholders, such as `{uri}`, and no other."""
+        """Return an HTTP(S) URL that contains each of these placeholders, such as `{uri}`, and no others."""
         value = self._table.get(name)
         expected = "an http or https address" + (f" with {' and '.join(parts)} in it" if parts else "")
         if not isinstance(value, str) or not is_http_url(_BRACES.sub("x", value)):
@@ -158,7 +165,7 @@ class FieldReader:
             self.fail(name, "the path of a file or folder")
 
     def path_or_url(self, name: str, folder: Path) -> str:
-        """Return a path as `path` does, or an http or https URL."""
+        """Return a path as `path` does, or an HTTP(S) URL."""
         value = self._table.get(name)
         if isinstance(value, str) and _SCHEME.match(value):
             return self.http_url(name)
@@ -167,16 +174,16 @@ class FieldReader:
     def paths_or_urls(self, name: str, folder: Path) -> tuple[str, ...]:
         """Return a list of paths or URLs without duplicates, which may be empty."""
         values = self._table.get(name)
-        if not isinstance(values, list) or len(values) > _MAX_PLACES:
-            self.fail(name, f"a list of at most {_MAX_PLACES} files or addresses")
-        places = [FieldReader({name: value}, self.place).path_or_url(name, folder) for value in values]
-        if len(set(places)) < len(places):
+        if not isinstance(values, list) or len(values) > _MAX_SOURCES:
+            self.fail(name, f"a list of at most {_MAX_SOURCES} files or addresses")
+        sources = [FieldReader({name: value}, self.place).path_or_url(name, folder) for value in values]
+        if len(set(sources)) < len(sources):
             self.fail(name, "a list of files or addresses, none twice")
-        return tuple(places)
+        return tuple(sources)
 
 
 def entry_fields(table: object, number: int, file: Path) -> FieldReader:
-    """Return a reader for the table of one archive. Messages name its id, or its number if it has none."""
+    """Return a reader for the table of one archive. Messages name its ID, or its number if it has none."""
     if not isinstance(table, dict):
         raise InputError(f"{file}: archive {number}: expected a table, found {describe_value(table)}")
     name = table.get("id")
@@ -186,7 +193,7 @@ def entry_fields(table: object, number: int, file: Path) -> FieldReader:
 
 
 def is_http_url(text: str) -> bool:
-    """Return whether a text is an http or https URL with a host, and without user, fragment or white space.
+    """Return whether a text is an HTTP(S) URL with a host, and without userinfo, fragment or white space.
 
     >>> is_http_url("https://example.com:8080/web/"), is_http_url("ftp://example.com/"), is_http_url("http://")
     (True, False, False)
@@ -208,7 +215,7 @@ def is_printable_line(text: str) -> bool:
 
 
 def suggest_name(name: str, known: Collection[str]) -> str:
-    """Return a hint at the known name that resembles a misspelled one; empty if none does.
+    """Return a hint with the known name that a misspelled one resembles; empty if it resembles none.
 
     >>> suggest_name("timmap", ["timemap", "timegate"]), suggest_name("size", ["timemap"])
     (': did you mean `timemap`?', '')
@@ -242,6 +249,7 @@ def truncate_text(text: str) -> str:
 LOCAL_KINDS = frozenset({ArchiveKind.FILES, ArchiveKind.HAR, ArchiveKind.CHROMIUM, ArchiveKind.FIREFOX})
 """The kinds of archives that are directories on this machine."""
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
+# Listings of archives whose entry has a CDX URL but no `lister`.
 _DEFAULT_SOURCE = "our own choice for an entry without `lister`"
 _WAYBACK_ROWS = SourcedNumber(
     150_000, f"{_DEFAULT_SOURCE}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
@@ -265,11 +273,11 @@ _REQUIRED_FIELDS = {
 _REMOTE_FIELDS = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
 _PAGE_PLACEHOLDERS = ("{datetime}", "{uri}")
 _FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's captures are ranges of WARC files, which its index names
-_DAY = 86_400
-_MAX_COUNT = 10**9  # of any count in the file
+_DAY_SECONDS = 86_400
+_MAX_COUNT = 10**9  # for any count in the file
 _MEMGATOR_FIELDS = ("id", "name", "timemap", "timegate", "probability", "ignore")
-_MAX_BYTES = 1 << 18  # of a file: 20 times the size of the shipped one
-_MAX_DOTS = 200  # of a line: the time to parse a dotted key grows with the square of its parts
+_MAX_BYTES = 1 << 18  # of a file; about 20 times the size of the shipped one
+_MAX_DOTS = 200  # of a line, because the time to parse a dotted key grows with the square of its parts
 _SHIPPED_NAME = Path("archives.toml")  # in messages
 _JSON = re.compile(rb"\{|\[\s*[\]{]")  # a TOML file cannot begin like this
 
@@ -291,10 +299,10 @@ class Registry:
         return iter(self.archives)
 
     def get(self, name: str) -> Archive:
-        """Return the archive with an id, ignoring case.
+        """Return the archive with an ID, ignoring case.
 
         Raises:
-            UsageError: There is none; the message lists all ids.
+            UsageError: There is no such archive; the message lists all IDs.
         """
         for archive in self.archives:
             if archive.id == name.lower():
@@ -304,13 +312,13 @@ class Registry:
         raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
 
     def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
-        """Return the archives with these ids, also disabled ones; without ids, all that are enabled.
+        """Return the archives with these IDs, also disabled ones; without IDs, all enabled archives.
 
         Returns:
             The archives in the order of the registry, without duplicates.
 
         Raises:
-            UsageError: There is no archive with one of the ids; the message lists all ids.
+            UsageError: There is no archive with one of the IDs; the message lists all IDs.
         """
         ids = {self.get(name).id for name in names}
         return tuple(archive for archive in self.archives if (archive.id in ids if ids else archive.enabled))
@@ -338,9 +346,10 @@ def load_registry(path: Path | None = None) -> Registry:
 
 
 def without_default_limits(archive: Archive) -> Archive:
-    """Return the archive without the default limits of the registry, with only those of its own entry.
+    """Return the archive with only the limits of its own entry, without the default limits of the registry.
 
-    For the aggregator, which adapts the number of concurrent requests to how the archive copes.
+    For the aggregator, which sends one request per page that a user opens, and adapts the number of concurrent requests
+    to how the archive responds. Default limits are meant for long work such as a recovery.
     """
     own = tuple(limit for limit in archive.limits if not limit.is_default)
     return archive if len(own) == len(archive.limits) else replace(archive, limits=own)
@@ -361,8 +370,8 @@ def build_archive(values: dict[str, Any], place: str, default_limits: Sequence[R
     """Return the archive with these field values, and with limits for every kind of request. Raises InputError.
 
     An entry with a CDX URL and without `lister` gets the default listing of its kind. An entry without `limits` gets
-    the default limits; one with limits gets the default ones for kinds of requests that its own do not cover; one with
-    an empty list gets none, which is for one's own servers.
+    the default limits, and one with limits gets the default limits for kinds of requests that its own do not cover, so
+    that a forgotten limit costs time and not a block. An empty list means no limits, for one's own servers.
     """
     for name in ("name", "kind"):
         if name not in values:
@@ -410,7 +419,7 @@ def parse_limit(fields: FieldReader) -> RateLimit:
     fields.reject_unknown(("requests", "seconds", "works", "source"))
     return RateLimit(
         fields.integer("requests", 1, _MAX_COUNT),
-        fields.number("seconds", 0.001, 366 * _DAY),
+        fields.number("seconds", 0.001, 366 * _DAY_SECONDS),
         _request_kinds(fields),
         _source(fields),
     )
@@ -418,7 +427,7 @@ def parse_limit(fields: FieldReader) -> RateLimit:
 
 def _parse_quota(fields: FieldReader) -> RateLimit:
     fields.reject_unknown(("requests", "works", "source"))
-    return RateLimit(fields.integer("requests", 1, _MAX_COUNT), _DAY, _request_kinds(fields), _source(fields))
+    return RateLimit(fields.integer("requests", 1, _MAX_COUNT), _DAY_SECONDS, _request_kinds(fields), _source(fields))
 
 
 def _request_kinds(fields: FieldReader) -> tuple[RequestKind, ...]:
@@ -495,8 +504,8 @@ def parse_memgator(
     Args:
         entries: The parsed JSON.
         file: Its file, for messages.
-        known: The entries of the shipped registry, by id. An entry for the same host supplies the other fields: kind,
-            limits, media types. The host decides because MemGator has changed its ids over the years.
+        known: The entries of the shipped registry, by ID. An entry for the same host supplies the other fields: kind,
+            limits, media types. The host is compared because MemGator has changed its IDs over the years.
 
     Returns:
         The fields of each `Archive`, and warnings about ignored fields.
@@ -516,7 +525,7 @@ def parse_memgator(
 
 def _parse_memgator_entry(fields: FieldReader, file: Path, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     name = fields.id()
-    # MemGator only prints the name, so that it may be missing.
+    # The name may be missing, since MemGator only prints it.
     values: dict[str, Any] = {"id": name, "name": fields.text("name") if "name" in fields else name}
     # An archive without a TimeMap is queried through its TimeGate.
     for each in ("timemap", "timegate"):
@@ -551,7 +560,7 @@ class _RegistryFile:
     extends: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for a duplicate id."""
+        """Raise InputError for a duplicate ID."""
         seen: set[str] = set()
         for each in self.entries:
             if each["id"] in seen:
@@ -559,11 +568,11 @@ class _RegistryFile:
             seen.add(each["id"])
 
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the entries by id, in the order of the file."""
+        """Return the entries by ID, in the order of the file."""
         return {each["id"]: each for each in self.entries}
 
     def extended_from(self, base: "_RegistryFile") -> "_RegistryFile":
-        """Return a base's entries, with the fields that this file sets for the same id, and then the new entries."""
+        """Return the entries of a base, each updated with the fields that this file sets, and then the new entries."""
         merged = base.by_id()
         for each in self.entries:
             merged[each["id"]] = merged.get(each["id"], {}) | each

@@ -1,4 +1,7 @@
-"""Archive, the entry of one web archive in the registry, and its parts: request kinds, rate limits, prefix listings."""
+"""The registry entry of a web archive (`Archive`) and its parts: request kinds, rate limits, prefix listings.
+
+Every number has a source: published by the archive, observed, or a choice of unlost.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,7 +52,8 @@ class RateLimit:
     """At most `requests` in any window of `seconds`, for requests of these kinds together.
 
     Attributes:
-        requests: The limit as published or observed. Fewer are sent: see `unlost.http.rate_limit.DEFAULT_SHARE`.
+        requests: The limit as published or observed. Fewer requests are sent; see
+            `unlost.http.rate_limit.DEFAULT_SHARE`.
         seconds: Length of the window.
         works: The kinds of requests that count.
         source: Where the number is from, in words; never empty.
@@ -70,7 +74,7 @@ class PrefixListing:
     Attributes:
         matches: Supported match types, of `exact`, `prefix`, `host` and `domain`.
         rows_per_page: Rows to request at once.
-        cap: Rows that one query returns at most, after which the list continues with a resume key; None if unknown.
+        cap: Maximum number of rows of one query, after which the listing continues with a resume key; None if unknown.
     """
 
     matches: tuple[str, ...]
@@ -93,17 +97,17 @@ class Archive:
             with `{filename}`.
         search: URL of its full-text search, with `{terms}`.
         folder: Directory of a local archive.
-        deep: It stores versions of a page; otherwise only the last one.
-        canonical: Media types that it returns as archived, as `text/html`, `image/*` or `*`.
-        migrated: Media types that it changes. The more specific pattern of the two decides.
+        deep: Whether it stores all versions of a page; otherwise only the last one.
+        canonical: Media types that it returns as archived, such as `text/html`, `image/*` or `*`.
+        migrated: Media types that it converts. The more specific of the two patterns decides.
         lister: How it lists the captures below a prefix; None if it cannot.
-        limits: Rate limits. All that include a request's kind apply.
-        quotas: Limits for a day in UTC, counted on disk. Their `seconds` is 86,400.
+        limits: Rate limits. Every limit that includes the kind of a request applies to it.
+        quotas: Limits per day (UTC), counted on disk. Their `seconds` is 86,400.
         mementomap: File or URL of its MementoMap.
         filters: Files or URLs of filters, which together contain all its holdings.
         hit_rate: Share of requests for which it has a capture, used if there is no map.
-        page_bytes: Bytes of a page that it stores at most; None if unknown.
-        enabled: It is queried unless other archives are selected by name.
+        page_bytes: Maximum number of bytes of a page that it stores; None if unknown.
+        enabled: Whether it is queried if no archives are selected by name.
     """
 
     id: str
@@ -128,7 +132,7 @@ class Archive:
     enabled: bool = True
 
     def is_migrated(self, mime: str | None) -> bool | None:
-        """Return whether this archive changes pages of a media type; None if that is unknown, or the type is None.
+        """Return whether this archive converts pages of a media type; None if that is unknown, or the type is None.
 
         >>> banner = Archive("a", "A", ArchiveKind.MEMENTO, canonical=("*",), migrated=("text/html",))
         >>> banner.is_migrated("text/html"), banner.is_migrated("image/png"), banner.is_migrated(None)

@@ -29,8 +29,8 @@ LogKind = Literal["access", "upstream", "memgator"]
 LOG_KINDS: tuple[LogKind, ...] = get_args(LogKind)
 """Common or combined log format of an archive's web server; the upstream log of unlost; MemGator's log."""
 MAX_TRACKED_PAGES = 1 << 16
-"""Pages tracked to find the most requested missing ones: see `AccessStats.missing_error`."""
-_MAX_ARCHIVES = 10_000  # further names are counted as "…"; bounds the memory for a hostile log
+"""Number of pages tracked to find the most requested missing pages; see `AccessStats.missing_error`."""
+_MAX_ARCHIVES = 10_000  # further names are counted as "…", which bounds the memory for a hostile log
 _MAX_NAME_LENGTH = 200  # of an archive name
 _MAX_URL_LENGTH = 2_000  # longer URLs are truncated; bounds the memory for a hostile log
 _DETECTION_LINES = 100
@@ -39,7 +39,7 @@ _NOT_FOUND = (404, 410)
 
 @dataclass(slots=True)
 class ArchiveOutcomes:
-    """Request outcomes of an archive. `sleeps` counts how often it was suspended after errors."""
+    """Request outcomes of an archive. `sleeps` counts how often MemGator made it dormant after errors."""
 
     hits: int = 0
     misses: int = 0
@@ -183,7 +183,7 @@ def _count_outcome(outcomes: ArchiveOutcomes, outcome: str) -> None:
 
 MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
 """Orders of magnitude of memento and request counts: 0, 1 to 9, 10 to 99 and so on."""
-_BATCH = 10_000
+_BATCH_REQUESTS = 10_000
 AccessMatrix = tuple[tuple[int, ...], ...]
 """Number of URI-Rs by magnitude of mementos (rows) and of requests (columns). The first cell is always 0."""
 
@@ -203,7 +203,7 @@ class RequestCounter:
     def __init__(self, file: Path, rules: str = DEFAULT_RULES) -> None:
         self._rules = rules
         self._batch: list[tuple[str]] = []
-        # The file is temporary and private to this process: no durability needed.
+        # The file is temporary and private to this process, so durability is not needed.
         self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -216,7 +216,7 @@ class RequestCounter:
             self._batch.append((key(uri, self._rules),))
         except UriError:
             return
-        if len(self._batch) >= _BATCH:
+        if len(self._batch) >= _BATCH_REQUESTS:
             self._flush()
 
     def _flush(self) -> None:

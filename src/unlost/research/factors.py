@@ -1,4 +1,8 @@
-"""Twelve factors that may explain whether a resource is recovered: extraction from recoveries, models, report."""
+"""Twelve factors that may explain whether a resource is recovered: extraction from recoveries, models, report.
+
+Recovered and missing resources are judged by the same evidence. The type and age of a capture are known only for what
+was recovered, so as factors they would explain it perfectly, and wrongly; the type is therefore derived from the URL.
+"""
 
 from bisect import bisect_right
 from collections import Counter
@@ -144,7 +148,7 @@ def log10_or_unknown(value: float | None, offset: float = 0.0) -> float:
     return log10(value + offset) if value is not None and value + offset > 0 else UNKNOWN_VALUE
 
 
-_MAX_LINE_LENGTH = 400  # characters; the rest of a line is ignored
+_MAX_LINE_LENGTH = 400  # bytes; the rest of a line is ignored
 
 
 def read_host_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict[str, float]:
@@ -206,7 +210,7 @@ def _is_number(text: str) -> bool:
 
 
 def _parent_domains(host: str) -> list[str]:
-    """Return a host and its parent domains but the top-level domain, longest first."""
+    """Return a host and its parent domains, longest first, without the top-level domain."""
     labels = host.lower().rstrip(".").split(".")
     return [".".join(labels[at:]) for at in range(len(labels))][: max(1, len(labels) - 1)]
 
@@ -528,7 +532,6 @@ def _factor_table(factor: RecoveryFactor, analysis: FactorAnalysis) -> ReportTab
 
 
 def _bin_label(factor: RecoveryFactor, index: int) -> str:
-    """Return the label of a bin."""
     is_power = factor.unit.startswith("powers")
     offset = 1 if "of one more" in factor.unit else 0
 

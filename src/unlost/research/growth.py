@@ -1,4 +1,8 @@
-"""Growth of profiles and maps with an archive: splits an index by capture date and builds each slice."""
+"""Growth of profiles and maps with an archive: splits an index by capture date and builds each slice.
+
+Configurations are built and timed one by one. Building several profiles in one pass would cost less, but would not show
+the cost of each.
+"""
 
 import math
 import tempfile
@@ -25,7 +29,7 @@ from unlost.statistics import fit_power_curve
 from unlost.text_lines import read_lines
 
 MAX_SLICES = 200
-"""All slice files are open at the same time."""
+"""Maximum number of slices, whose files are all open at the same time."""
 _DAY_DIGITS = 8  # YYYYMMDD
 
 
@@ -91,7 +95,7 @@ def _slice_by_year(days: Counter[bytes]) -> dict[bytes, str]:
 
 
 def _slice_evenly(days: Counter[bytes], parts: int) -> dict[bytes, str]:
-    """Return the slice name of each day: the slice that contains the median of its rows."""
+    """Return the name of the slice of each day: the slice that contains the median of the day's rows."""
     order = sorted(days)
     ends = list(accumulate(days[day] for day in order))
     slices = [

@@ -1,4 +1,9 @@
-"""Counts of an index, in one pass and bounded memory. Counts of parts of an index can be merged in any order."""
+"""Counts of an index, in one pass and bounded memory. Counts of parts of an index can be merged in any order.
+
+The Rust core counts in the threads that read the lines. Medians, Gini coefficients and deviations are computed from
+histograms, which are exact and small: with a sum of n there are at most √(2n) distinct values. Only an unsorted index
+needs estimates, by sketches and a sample of URI-Rs.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -306,7 +311,7 @@ def _sorted_mapping(values: Mapping[Any, V]) -> dict[Any, V]:
 
 
 def _sample_rank(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
-    """Return the sort key for samples: a hash, so that selection is uniform and independent of the parts."""
+    """Return the sort key for samples: a hash, so that the selection is uniform and does not depend on the parts."""
     date, uri = sample
     return _core.sample_priority(int(date), uri.encode("utf-8", "surrogatepass")), sample
 
@@ -351,8 +356,8 @@ STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitema
 class IndexCountOptions(InputOptions):
     """Options for counting an index.
 
-    `memory` is the size in bytes of the URI-Rs of one host above which they are spilled to temporary files. Memory,
-    threads and block size do not affect the result.
+    If the URI-Rs of one host exceed `memory` bytes, they are spilled to temporary files. Memory, threads and block size
+    do not affect the result.
 
     Attributes:
         sampled: Minimum number of URI-Rs in the sample of an estimate; None for the default.
@@ -366,7 +371,7 @@ def count_index(
     options: IndexCountOptions | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> tuple[IndexCounts, InputReport]:
-    """Count index files that are sorted, so that all rows of a host are adjacent across all inputs.
+    """Count sorted index files, in which all rows of a host are adjacent, across all inputs.
 
     Returns:
         Exact counts, and a report on the lines read.

@@ -1,4 +1,8 @@
-"""Metrics derived from the counts of an index (growth, inequality, depths, media types), and their tables."""
+"""Metrics derived from the counts of an index (growth, inequality, depths, media types), and their tables.
+
+The names of metrics are those of the papers: α, γ, Heaps' K and β and relative cost of the archive profiling paper;
+RedQ, the year table and the depth table of the MementoMap paper ("the second paper").
+"""
 
 import re
 from collections import Counter
@@ -88,7 +92,7 @@ def is_status(status: str) -> bool:
 
 
 DEEPEST_HOST, DEEPEST_PATH = 10, 11
-"""Deeper hosts and paths are counted at these depths."""
+"""Depths at which deeper hosts and paths are counted as well."""
 _MIN_BIAS_FACTOR = 10.0  # times the average of the host; the second paper's example has thousands
 _MIN_BIAS_SHARE = 0.0001  # of all captures; that example has five times as many
 
@@ -140,7 +144,7 @@ class DepthMetrics:
     """Metrics of a depth of the key tree, as in Table 8 of the second paper.
 
     Attributes:
-        prefixes: Distribution of pages per prefix of this depth; a maximum of 0 is unknown (estimates only).
+        prefixes: Distribution of pages per prefix of this depth. A maximum of 0 means unknown (estimates only).
         reduction: RedQ, the share of keys saved if all keys were truncated at this depth.
         parents: Parent nodes with children.
         children: Their children.

@@ -11,7 +11,7 @@ from unlost.research.index_metrics import IndexMetrics, index_tables, reduction_
 from unlost.research.table_export import table_to_csv, table_to_json, write_text_files
 from unlost.statistics import lorenz_curve
 
-_MAX_POINTS = 300  # of a curve; more make no visible difference
+_MAX_POINTS = 300  # of a curve; more points make no visible difference
 
 
 @dataclass(frozen=True, slots=True)

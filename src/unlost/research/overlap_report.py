@@ -26,7 +26,7 @@ _MAX_BAR_HEIGHT = 150  # of the bars of sets
 _MAX_BAR_WIDTH = 110  # of the bars of archives
 _CHARACTER_WIDTH = 6.6  # upper bound for the average character at this font size
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
-_BAR, _OFF, _ON, _BAND = "#1f5f99", "#c9c9cf", "#1b1b1f", "#f0f0f3"
+_BAR, _OFF, _ON, _BAND = "#1f5f99", "#c9c9cf", "#1b1b1f", "#f0f0f3"  # colours of bars, dots and every second row
 
 
 def draw_overlap(membership: ArchiveMembership) -> str:

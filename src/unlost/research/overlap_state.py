@@ -21,7 +21,7 @@ class TimeMapSummary:
 
     Attributes:
         mementos: Number of captures.
-        good: Captures that are neither errors nor redirects, as far as the listing has the status.
+        good: Captures that are neither errors nor redirects. Captures without a status in the listing count as good.
         years: Captures by year, 4 digits.
         first: Date of the first capture, 14 digits.
         last: Date of the last capture, 14 digits.
@@ -122,7 +122,7 @@ class OverlapState(ProgressFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "measurement", STATE_VERSION, _STATEMENTS)
-        # Many small transactions: WAL avoids waiting for the disk, and loses none if the process is killed.
+        # There are many small transactions. WAL avoids waiting for the disk, and a killed process loses none of them.
         self._connection.execute("PRAGMA journal_mode = WAL")
 
     def begin(
@@ -345,7 +345,11 @@ class OverlapState(ProgressFile):
 
 
 def random_rank(seed: int, key: str) -> bytes:
-    """Return the sort key of a page in a reproducible random order."""
+    """Return the sort key of a page in a reproducible random order.
+
+    A hash of seed and key: nothing has to be stored, a resumed survey draws the same pages, and a larger sample
+    contains the smaller ones.
+    """
     return sha256(f"{seed} {key}".encode("utf-8", "surrogatepass")).digest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""Statistics of an overlap survey, for each archive and for all."""
+"""Statistics of an overlap survey, for each archive and for all archives together."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,8 +125,9 @@ class MinimumCover:
 def best_covers(membership: ArchiveMembership, max_steps: int = MAX_SEARCH_STEPS) -> list[ArchiveCover]:
     """Return the best set of 1, 2, … archives, up to the one that covers all archived pages.
 
-    Among sets with equal coverage, the lexicographically first wins. Exact branch and bound over the distinct page
-    sets; greedy once `max_steps` is exhausted (`is_proven` is then False).
+    Among sets with equal coverage, the lexicographically first wins. Uses branch and bound over the distinct sets of
+    archives that hold pages, of which there are far fewer than pages; once `max_steps` is exhausted, greedy search
+    (`is_proven` is then False).
     """
     held = [(mask, count) for mask, count in membership.pages.items() if mask and count]
     search = _CoverSearch(held, len(membership.archives), max_steps)
@@ -281,10 +282,10 @@ class LiveComparison:
     """Comparison of the sampled pages of an archive with their live versions.
 
     Attributes:
-        replicated: Capture fetched, page live.
-        endangered: Capture fetched, page not live.
-        vulnerable: Capture missing, page live.
-        unrecoverable: Capture missing, page not live.
+        replicated: Pages whose capture was fetched, and that are live.
+        endangered: Pages whose capture was fetched, and that are not live.
+        vulnerable: Pages whose capture is missing, and that are live.
+        unrecoverable: Pages whose capture is missing, and that are not live.
         dated: Live pages with Last-Modified, compared with a dated capture.
         staleness: Days by which a stale capture is older than the live page.
         identical: Pairs with identical bytes.
@@ -297,8 +298,8 @@ class LiveComparison:
         no_cache: Live pages whose Cache-Control forbids caching.
         no_cache_held: The same with a capture.
         sizes: Sizes of live pages in bytes.
-        silent: Pages not live because the server did not respond.
-        absent: Pages not live because of a soft 404.
+        silent: Pages that count as not live because the server did not respond.
+        absent: Pages that count as not live because of a soft 404.
         unseen: Pages of unknown liveness by outcome: robots.txt, or a site that asked to wait.
     """
 
@@ -600,7 +601,6 @@ def _add_live(
 
 
 def _media_type_row(mime: str | None) -> str:
-    """Return the row label of a media type."""
     name = format_of(mime or UNKNOWN_TYPE)
     if name in ("html", "pdf"):
         return name.upper()

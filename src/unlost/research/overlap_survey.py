@@ -1,4 +1,8 @@
-"""Surveys archives for the pages of a list, within their rate limits, and fetches sampled captures and live pages."""
+"""Surveys archives for the pages of a list, within their rate limits, and fetches sampled captures and live pages.
+
+Every archive is queried for every page: routing by maps would save requests, and measure the maps instead of the
+archives.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -41,14 +45,14 @@ from unlost.uri import key
 
 
 class LiveWebClient(Protocol):
-    """Visits live pages politely: honours robots.txt, and sends one request at a time to a site, with pauses."""
+    """Visits live pages politely: obeys robots.txt, and sends one request at a time to a site, with pauses."""
 
     async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
         """Return the outcome of a visit and the snapshot of the page.
 
-        The outcome is `answered` with a snapshot, whatever its status; `absent` for a soft 404; `silent` if the server
-        did not respond; `forbidden` by robots.txt; any other value if the liveness is unknown for now. Raises nothing
-        for server errors.
+        The outcome is `answered` with a snapshot of any status; `absent` for a soft 404; `silent` if the server did not
+        respond; `forbidden` by robots.txt; any other value if the liveness is unknown for now. Does not raise for
+        server errors.
         """
         ...
 
@@ -95,7 +99,7 @@ class PoliteLiveWebClient:
         """Return the outcome of a visit and the snapshot of the page, as `LiveWebClient` specifies.
 
         Redirects to the same key (http to https, with or without `www`) are followed, because archives do not
-        distinguish these URLs. A redirect to another page is the response.
+        distinguish these URLs. A redirect to another page is the response itself.
         """
         self._fetcher.allow_origin(uri)
         url = uri
@@ -207,7 +211,7 @@ class OverlapSurvey:
         await self._run_all(self._query_archive(each) for each in self._clients)
         if self._live_client is not None:
             ids = [each.archive.id for each in self._clients]
-            # In random order, so that consecutive pages are rarely of one site and wait for its rate limit.
+            # In random order, so that consecutive pages are rarely of the same site, whose pauses they would wait for.
             pages = sorted(self._state.unvisited(ids, self._max_fetches), key=lambda page: random_rank(0, page.key))
             pending = iter(pages)
             await self._run_all(self._run_worker(pending, self._visit_live_page, "") for _ in range(self._concurrency))
@@ -229,7 +233,7 @@ class OverlapSurvey:
             for _ in range(self._concurrency)
         )
         if self._max_fetches and archive not in self._stops:
-            # After all listings: the sample is the first archived pages in random order.
+            # After all listings, because the sample consists of the first archived pages in random order.
             captures = iter(self._state.unfetched(archive, self._max_fetches))
             await self._run_all(
                 self._run_worker(captures, lambda item: self._fetch_capture(client, *item), archive)

@@ -23,11 +23,11 @@ _ROBOT = re.compile(r"[a-z0-9_.*-]{1,40}")
 _NOARCHIVE_TOKENS = frozenset({"noarchive", "nocache", "none"})
 _NO_CACHE_DIRECTIVES = frozenset({"no-cache", "no-store", "private"})
 ALL_ROBOTS = "robots"
-"""Robot name that addresses all robots."""
+"""Name that addresses all robots."""
 
 
 def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
-    """Return the robots that a page forbids to archive it, sorted; `robots` addresses all of them.
+    """Return the robots that a page forbids to archive it, sorted; `robots` means all robots.
 
     `none` counts as `noarchive`: it means noindex and nofollow, which keep a page out of archives as well.
 
@@ -105,7 +105,7 @@ class PageObservation:
         datetime: Capture date, or time of the request to the live page; 14 digits.
         status: HTTP status.
         mime: Media type.
-        size: Bytes of the body, content codings removed.
+        size: Size of the body without content codings, in bytes.
         truncated: Reason why the body is incomplete; None if it is complete.
         modified: Last-Modified, 14 digits; None if absent or invalid.
         cache_control: Cache-Control header.

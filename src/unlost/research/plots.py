@@ -1,4 +1,7 @@
-"""Plots of measurements as PNG, PDF or SVG with matplotlib (extra `plots`)."""
+"""Plots of measurements as PNG, PDF or SVG with matplotlib (extra `plots`).
+
+Reports also have these charts as SVG, which needs no extra.
+"""
 
 import warnings
 from importlib.util import find_spec
@@ -126,7 +129,7 @@ def _label_axes(axes: "Axes", title: str, x_label: str, y_label: str) -> None:
 
 
 def _save(figure: "Figure", file: Path) -> None:
-    """Write the file atomically. The output is deterministic."""
+    """Write the file atomically. The output is deterministic: it has no date, and IDs are hashed with a fixed salt."""
     from matplotlib import rc_context  # noqa: PLC0415  an extra
 
     kind = file.suffix.lower().removeprefix(".")

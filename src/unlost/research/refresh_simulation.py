@@ -13,7 +13,9 @@ from unlost.refresh.visit import Visit
 from unlost.research.simulated_web import HEADER_BYTES, ServerMixture, SimulatedVisit, simulate_visits
 
 SCORED_SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
-_ABORT_COST_BYTES = 14_600  # in flight when a GET is aborted: an initial window of ten segments (RFC 6928)
+_ABORT_COST_BYTES = (
+    14_600  # in flight when a GET is aborted: an initial window of ten segments of 1460 bytes (RFC 6928)
+)
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class SchemeMethod:
 
 @dataclass(slots=True)
 class ConditionalMethod:
-    """Sends conditional GET requests with both validators, and trusts 304."""
+    """Sends conditional GET requests with both validators, and trusts a 304."""
 
     score: SimulationScore
 
@@ -229,7 +231,7 @@ def run_trial(
     return SimulationTrial(mixture.name, [method.score for method in methods], policy)
 
 
-_MAX_HOST_INTERVALS = 500  # used to estimate the change rate of a host
+_MAX_HOST_INTERVALS = 500  # from which the change rate of a host is estimated
 
 
 @dataclass(slots=True)

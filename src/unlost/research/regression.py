@@ -1,6 +1,7 @@
 """Linear and logistic regression on rows stored on disk, with confidence intervals.
 
-Pure Python: the models have few columns, and the rows are read in blocks.
+Pure Python, since some 20 columns need only sums of products and one sweep of a small matrix: no reason for a
+dependency on numpy. Rows are stored on disk because the logistic model reads them about ten times.
 """
 
 from array import array
@@ -120,7 +121,7 @@ def sweep(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[in
 
 
 MIN_DEGREES_OF_FREEDOM = 30
-"""Minimum number of rows beyond the number of columns; with fewer, confidence intervals are meaningless."""
+"""Minimum number of rows in excess of the columns. With fewer rows, confidence intervals are meaningless."""
 _MAX_PASSES = 40  # over the rows
 _CONVERGED = 1e-9  # relative change of the deviance between two passes
 _UNBOUNDED_ERROR = 8.0  # standardised standard error above which a coefficient diverges (separation)

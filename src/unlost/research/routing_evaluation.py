@@ -1,4 +1,8 @@
-"""Evaluates routing: builds every configuration of every archive, looks up every query, compares with the holdings."""
+"""Evaluates routing: builds every configuration of every archive, looks up every query, compares with the holdings.
+
+Compacting a map again with smaller weights gives what compacting once would give, so only one map is built from all
+keys and each other one from the smallest map that was compacted no further.
+"""
 
 import re
 import tempfile
@@ -32,8 +36,10 @@ from unlost.research.routing_results import ArchiveEvaluation, ConfigurationSize
 from unlost.uri import KeyPolicies
 
 GroundTruth = Literal["page", "address"]
-"""What must match for a query to be held: `page`, the URL without its query; `address`, the whole URL."""
-_BLOCK = 1 << 20
+"""What must match for a query to be held: `page`, the URL without its query; `address`, the whole URL.
+
+Policies are judged by whole URLs: URIR and DQry distinguish queries, and would deny held pages if judged by pages."""
+_BLOCK_BYTES = 1 << 20
 _FREQUENCY = re.compile(rb'"frequency": (\d+)')
 
 
@@ -112,7 +118,7 @@ def read_profile_blocks(path: Path) -> Iterator[bytes]:
             line = file.readline()
         if line:
             yield line
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             yield block + file.readline()
 
 
@@ -135,7 +141,7 @@ _PRIOR_WEIGHT = 2.0
 
 
 def likelihood_band(captures: int | None, *, is_wildcard: bool) -> int:
-    """Return the band of a key by its number of captures. Keys of a band are about equally likely to be held.
+    """Return the band of a key by its number of captures. Keys in one band are about equally likely to be held.
 
     The result is at least 1; band 0 is for queries that are not predicted.
 
@@ -209,7 +215,7 @@ class ConfigurationTrial:
         index: Index files.
         folder: Folder for temporary files.
         queries: Queries to look up.
-        with_bands: Compute likelihood bands too.
+        with_bands: Compute likelihood bands as well.
         builders: Builders of maps and profiles.
 
     Attributes:
@@ -280,7 +286,7 @@ class ConfigurationTrial:
             self.bands[policy] = [
                 likelihood_band(frequencies[key], is_wildcard=False) if key in frequencies else 0 for key in query_keys
             ]
-        # Memory grows with the queries, not with the profile.
+        # The keys of the queries are in memory, not the profile: memory grows with the queries.
         keys = KeyPresence(query_keys)
         return sum(map(keys.scan, read_profile_blocks(path))), keys.seen()
 
@@ -391,7 +397,7 @@ def _policy_groups(policies: Sequence[str]) -> Iterator[Sequence[str]]:
 def _has_wildcards(path: Path) -> bool:
     """Return whether a map has wildcard keys. A search in its text decides quickly for most maps, which have none."""
     with path.open("rb") as file:
-        blocks = iter(lambda: file.read(_BLOCK) + file.readline(), b"")
+        blocks = iter(lambda: file.read(_BLOCK_BYTES) + file.readline(), b"")
         if not any(b",* " in block or b"/* " in block for block in blocks):
             return False
     return any(key.endswith((b",*", b"/*")) for key, _ in read_map_rows(path))
@@ -405,7 +411,7 @@ def count_rows(path: Path) -> int:
         while line.startswith((b"!", b"@", b"* ")):
             line = file.readline()
         lines += bool(line)
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             lines += block.count(b"\n")
     return lines
 

@@ -11,7 +11,7 @@ from unlost.mementomap.readers import InputReport
 from unlost.statistics import Proportion
 
 WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
-"""Weights of the second paper's evaluation."""
+"""Weights of the MementoMap paper's evaluation."""
 WEIGHT_PAIRS: tuple[tuple[float, float], ...] = tuple(product(WEIGHTS, WEIGHTS))
 """All 36 pairs of host and path weights, as in that evaluation."""
 ConfigurationFamily = Literal["keys", "policy", "weights", "filter", "budget", "both"]

@@ -126,9 +126,9 @@ class SimulatedResponse:
     """A response, before and after the trait of its server is applied. A header is None if it is not sent.
 
     Attributes:
-        body: Stands for the digest of the body.
-        text: Stands for the digest of the text.
-        size: Bytes of the body.
+        body: Represents the digest of the body.
+        text: Represents the digest of the text.
+        size: Size of the body in bytes.
         changed: Time of the last change according to the server.
         time: Time of the visit.
         number: Number of the visit to the page, from 0.
@@ -271,8 +271,8 @@ _TRAIT_FUNCTIONS: dict[str, Callable[[SimulatedResponse, Random], None]] = {
 
 
 _START_TIME = 1_700_000_000  # seconds since the epoch; arbitrary
-_DAY = 86_400
-_VISIT_INTERVAL = 2 * _DAY  # as in the study
+_DAY_SECONDS = 86_400
+_VISIT_INTERVAL = 2 * _DAY_SECONDS  # as in the study
 _JITTER = 3 * 3600  # maximum delay of a visit in seconds
 _SIZES = (7.5, 1.2)  # log-normal distribution of body sizes: median 1.8 kB, mean 3.7 kB, as in the study
 _SAME_SIZE_SHARE = 0.02  # changes that keep the body size
@@ -332,7 +332,7 @@ def simulate_visits(mixture: ServerMixture, hosts: int, visits: int, seed: int) 
 
 
 def _simulate_host(host: str, trait: str, visits: int, random: Random) -> Iterator[list[SimulatedVisit]]:
-    skew = random.randint(-_DAY, _DAY) if trait == "clock-skew" else 0
+    skew = random.randint(-_DAY_SECONDS, _DAY_SECONDS) if trait == "clock-skew" else 0
     times = [_START_TIME + at * _VISIT_INTERVAL + random.randint(0, _JITTER) for at in range(visits)]
     for number in range(min(30, 1 + int(random.expovariate(0.3)))):
         page = _simulate_page(f"http://{host}/{number}", trait, times[-1] - _START_TIME, random)
@@ -342,7 +342,7 @@ def _simulate_host(host: str, trait: str, visits: int, random: Random) -> Iterat
 
 
 def _simulate_page(uri: str, trait: str, span: float, random: Random) -> _SimulatedPage:
-    changes: list[float] = [_START_TIME - random.expovariate(1 / (100 * _DAY))]
+    changes: list[float] = [_START_TIME - random.expovariate(1 / (100 * _DAY_SECONDS))]
     if random.random() >= _UNCHANGING_SHARE:
         rate = random.lognormvariate(*_RATES) / _VISIT_INTERVAL
         change_time = _START_TIME + random.expovariate(rate)
@@ -368,7 +368,7 @@ def _simulate_visit(
     effective_time = float(time)
     age = None
     if trait == "stale-node" and random.random() < 0.2:
-        age = random.randint(3600, 5 * _DAY)
+        age = random.randint(3600, 5 * _DAY_SECONDS)
         effective_time = time - age
     version = max(0, bisect_right(page.changes, effective_time) - 1)
     visible = version

@@ -21,7 +21,7 @@ from unlost.uri import key_many, unsurt, unsurt_many
 
 MAX_SEED = 2**64 - 1
 MAX_LINES = 10**12
-"""Plausibility limit, above the size of any archive."""
+"""Plausibility limit, which exceeds the index of any archive."""
 _COMPRESSION_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -127,7 +127,7 @@ def _read_urls(options: SynthIndexOptions, problems: Problems) -> _core.SynthUrl
 MAX_QUERIES = 10**8
 _SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
 _SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
-_BATCH = 100_000
+_BATCH_URLS = 100_000
 _MAX_TRIES = 40
 """Attempts to generate URLs that are not in the index, before giving up on an index that contains nearly all of
 them.
@@ -143,7 +143,7 @@ class SynthQueryOptions:
     Attributes:
         count: Number of queries.
         held: Share of queries for URLs in the index.
-        near: Share of queries for pages near those (near misses). The remaining queries are unrelated to the index.
+        near: Share of queries for pages near held ones (near misses). The remaining queries are unrelated to the index.
         seed: Seed of the random numbers.
         near_urls: List of URLs to use as near misses, such as those omitted from the index; None to generate them.
         unrelated_urls: List of URLs to use as unrelated queries; None to generate them.
@@ -282,13 +282,13 @@ def _generate_misses(generate: Callable[[], str], count: int, holdings: Map, kin
     remaining = count
     tries = _MAX_TRIES
     while remaining and tries:
-        urls = [generate() for _ in range(min(remaining, _BATCH))]
+        urls = [generate() for _ in range(min(remaining, _BATCH_URLS))]
         previous = remaining
         for url, result in zip(urls, holdings.lookup_many(urls), strict=True):
             if not isinstance(result, UriError) and not result.held:
                 remaining -= 1
                 yield url
-        # A batch counts as an attempt if the index contains half of it.
+        # A batch counts as an attempt if the index holds at least half of its URLs.
         tries -= previous - remaining < len(urls) // 2 + 1
     if remaining:
         raise InputError(f"no {kind} could be made that is not held: the index holds nearly everything that can be")

@@ -1,4 +1,4 @@
-"""URLs of web pages: canonical form, SURT and back, URI-Keys, registered domains.
+"""URLs of web pages: canonical form, SURT and back, URI-Keys, registered domains, page names.
 
     https://www.news.BBC.co.uk:443/images/Logo.png?width=200&height=80#top
     ╰─┬─╯   ╰┬╯╰──────┬─────╯ ╰┬─╯╰──────┬───────╯╰────────┬─────────╯╰┬─╯
@@ -13,8 +13,13 @@
 URLs are `str`, or `bytes` where they may not be UTF-8; results are ASCII. The functions `*_many` accept any iterable
 and return a list of the same length and order, with a `UriError` in place of the result for an invalid URL.
 
-`keys` has the functions of this package, `names` page names (one name for all spellings of a page), and `normalize` the
-form in which archives are queried. The package must not import anything above the top level.
+Modules in reading order:
+
+- `keys`: Canonical form, SURT, keys and key policies; all its names are exported here.
+- `names`: Page names, one for all spellings of a page's URL.
+- `normalize`: The form in which archives are queried.
+
+Imports only the top level and the Rust core.
 """
 
 from unlost.lazy_exports import lazy_exports

@@ -1,6 +1,7 @@
 """Canonical form, SURT and key of a URL, key policies, and the Public Suffix List.
 
-The normalizer and the segmenter are in the Rust core, so that building, compacting, filtering and looking up agree.
+The only normalizer and the only segmenter are in the Rust core: building, compacting, filtering and looking up agree on
+every key, so that no page that went into a map is missed.
 """
 
 from collections.abc import Iterable
@@ -41,14 +42,14 @@ RULE_SETS = _core.RULE_SETS
 DEFAULT_RULES = RULE_SETS[0]
 """`wayback`, the rules of Wayback and pywb indexes."""
 POLICIES = _core.POLICIES
-"""The 23 key policies of the archive profiling paper; any other `HmPn` works, too."""
+"""The 23 key policies of the archive profiling paper. Any other `HmPn` is valid as well."""
 
 
 def surt(uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
     """Return the Sort-friendly URI Reordering Transform (SURT) of a URL.
 
-    It has the reversed host, the path and the query, without scheme and fragment. All spellings of a page's URL have
-    one SURT, but different pages may share one.
+    A SURT consists of the reversed host, the path and the query, without scheme and fragment. All spellings of a page's
+    URL have one SURT, but different pages may share it.
 
     Raises:
         UriError: The URL is invalid.
@@ -86,9 +87,9 @@ def canonical_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> l
 def unsurt(surt: str | bytes, rules: str = DEFAULT_RULES) -> str:
     """Return a URL with the given SURT: `surt(unsurt(s)) == surt(s)`.
 
-    A SURT does not distinguish http from https: the result is http, except for port 80, which only appears with https.
-    All spellings of SURTs in indexes are accepted. Raises UriError of kind `not-surt`, or `bad-host` for an invalid
-    host.
+    A SURT does not distinguish http from https: the result is http, except for port 80, which a SURT has only for
+    https. All spellings of SURTs in indexes are accepted. Raises UriError of kind `not-surt`, or `bad-host` for an
+    invalid host.
 
     >>> unsurt("uk,co,bbc,news)/images?height=80")
     'http://news.bbc.co.uk/images?height=80'
@@ -142,7 +143,8 @@ def key_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[st
 def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
     """Return the keys that other tools compute for a URL where they differ from `key`; usually none.
 
-    A look-up that finds nothing under a page's key should try these. docs/uri.md lists the differences.
+    A look-up that finds nothing under a page's key should try these: IDNA 2003 hosts, default ports, escaped dot
+    segments. docs/uri.md lists the differences.
 
     >>> alternative_keys("http://faß.de/"), alternative_keys("http://example.com/")
     (['de,fass)/'], [])
@@ -151,10 +153,11 @@ def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
 
 
 def row_key(key: str | bytes, uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the key of an index row: from its key column, or from its URL if that is empty or `-`.
+    """Return the key of an index row: from its key column, or from its URL if the column is empty or `-`.
 
-    If tools disagree on keys of that form, the URL decides. The URL also determines the scheme: a `dns:` row raises
-    ForeignSchemeError even if its key is that of a host.
+    The URL decides for keys of the shapes on which tools disagree; parsing the URL of every row would cost several
+    times as much as the row itself. The URL also determines the scheme: a `dns:` row raises ForeignSchemeError even if
+    its key is that of a host.
 
     >>> row_key("com,example)/a/", "http://www.example.com/A/")
     'com,example)/a'
@@ -175,8 +178,8 @@ def segments(key: str | bytes) -> Segments:
 def spellings(key: str | bytes) -> list[str]:
     """Return the spellings under which indexes may store this key, the usual one first.
 
-    With and without a trailing slash, IP addresses forwards and backwards. For look-ups in foreign indexes; unlost
-    itself writes only one spelling.
+    They differ in trailing slashes and in the order of the numbers of an IP address. For look-ups in indexes of other
+    tools; unlost writes only one spelling.
 
     >>> spellings("4,3,2,1)/a")
     ['4,3,2,1)/a', '4,3,2,1)/a/', '1.2.3.4)/a', '1.2.3.4)/a/']

@@ -9,9 +9,9 @@ from unlost import _core
 from unlost.errors import UriError
 
 # Default pages of folders that `page_name` does not drop, the most frequent first: those of Apache's packages
-# (`index.cgi`, `index.pl`, `index.php`, `index.xhtml`), of IIS and ASP.NET (`Default.asp`, `Default.aspx`; in both
-# cases, since links to Windows servers use either), of PHP, server-side includes, JSP and ColdFusion, and of the CERN
-# and Netscape servers.
+# (`index.cgi`, `index.pl`, `index.php`, `index.xhtml`), of IIS and ASP.NET (`Default.asp`, `Default.aspx`; in lower and
+# upper case, since links to Windows servers use either), of PHP, server-side includes, JSP and ColdFusion, and of the
+# CERN and Netscape servers.
 _DEFAULT_PAGES = (
     "index.php",
     "default.asp",
@@ -39,11 +39,11 @@ _DEFAULT_PAGES = (
     "Welcome.html",
     "iisstart.htm",
 )
-_FOLDED_DEFAULT_PAGES = frozenset(root.lower() for root in _DEFAULT_PAGES)
+_FOLDED_DEFAULT_PAGES = frozenset(page.lower() for page in _DEFAULT_PAGES)
 
 
 def page_name(uri: str, *, ignore_case: bool = False) -> str:
-    """Return the name of the page at a URL: ASCII, without a scheme, with at least one slash.
+    """Return the name of the page at a URL: ASCII text without a scheme and with at least one slash.
 
     docs/choice.md lists what is dropped. URLs with the same name are the same page, but a page may have several names
     (see `default_page_names`, `fold_case`). Raises UriError for an invalid URL.
@@ -125,8 +125,8 @@ def archive_lookup_url(uri: str, name: str) -> str:
 def default_page_names(name: str) -> tuple[str, ...]:
     """Return the names that the default page of a folder may have, the most frequent first.
 
-    The name does not say whether it is a folder, so look these up among the archived pages. With `ignore_case`, fold
-    them.
+    A name does not say whether it is that of a folder, so look these up among the archived pages. Apply `fold_case` to
+    them if names are compared with `ignore_case`.
 
     >>> default_page_names("example.com/a?x=1")[:2]
     ('example.com/a/index.php?x=1', 'example.com/a/default.asp?x=1')

@@ -5,14 +5,16 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from unlost import uri as addresses
 from unlost.errors import UriError
 from unlost.problems import Problem, Problems
 from unlost.text_lines import read_urls
+from unlost.uri.keys import key
 
-# Characters that are not escaped; everything else is, including bytes that are not UTF-8.
+# The unreserved and reserved characters of RFC 3986 except `#`; `%`, since escapes stay as they are; and `|`.
+# Everything else is escaped, including bytes that are not UTF-8.
 _SAFE_CHARACTERS = "!$%&'()*+,-./:;=?@_~[]|"
-# Characters that browsers and the Rust core strip from a URL; other white space is part of it.
+# C0 controls and space, which browsers (WHATWG URL standard) and the Rust core strip from a URL. Other white space is
+# part of it.
 _STRIPPED_CHARACTERS = "".join(map(chr, range(0x21)))
 _ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)
 
@@ -26,12 +28,12 @@ def normalize_input_url(uri: str) -> str:
     >>> normalize_input_url(" Example.com/a b/../c?d=é#top")
     'http://Example.com/c?d=%C3%A9'
     """
-    addresses.key(uri)  # raises UriError for an invalid URL
+    key(uri)  # raises UriError for an invalid URL
     return escape_url(uri)
 
 
 def escape_url(uri: str) -> str:
-    """Normalize a URL that is known to be valid."""
+    """Return a URL that is known to be valid in the form of `normalize_input_url`."""
     text = uri.strip(_STRIPPED_CHARACTERS).partition("#")[0]
     if "://" not in text.partition("?")[0]:
         text = f"http://{text.lstrip('/')}"
@@ -57,7 +59,7 @@ def read_url_list(file: Path, problems: Problems) -> list[str]:
 
 
 def _remove_dot_segments(url: str) -> str:
-    """Remove `.` and `..` from the path, also where they are escaped."""
+    """Remove the segments `.` and `..` from the path (RFC 3986, section 5.2.4), also where the dots are escaped."""
     scheme, _, after_scheme = url.partition("://")
     host, *path_segments = after_scheme.split("/")
     output: list[str] = []

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-# Records about the file itself, which need no WARC-Target-URI.
+# WARC 1.1 requires WARC-Target-URI for captures and forbids it for `warcinfo`. A `metadata` record may lack it, too,
+# but then it is not a capture.
 _TYPES_WITHOUT_URL = {"warcinfo"}
 
 CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
-"""Record types that are captures of a page or a page requisite."""
+"""Record types that are captures of a page or a page requisite. `metadata` and `request` describe a capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ class CaptureReader:
     """Iterates over the captures of one archive file.
 
     Attributes:
-        scanner: Scanner of the Rust core.
+        scanner: Reads the records.
         file: Name of the file in problems.
         filename: Name of the file in captures.
-        problems: Gets the problems.
+        problems: Collects the problems.
         record_types: Record types that are captures.
-        type_counts: Gets the number of records of each type; the scanner must then return all types.
-        on_read: Called now and then with the number of bytes read.
+        type_counts: Receives the number of records of each type; the scanner must then return all types.
+        on_read: Called periodically with the number of bytes read.
     """
 
     scanner: WarcScanner
@@ -97,6 +98,7 @@ class CaptureReader:
         )
 
     def _parse_date(self, record: WarcRecord, text: str) -> str | None:
+        # ARC has digits, possibly truncated; WARC has the W3C profile of ISO 8601.
         try:
             return dates.pad(text) if record.is_arc else dates.from_iso(text)
         except DateError as error:
@@ -123,19 +125,19 @@ def read_warc_captures(
 ) -> Iterator[Capture]:
     r"""Yield the captures of a WARC or ARC file, in order, in bounded memory.
 
-    A truncated record is a capture and a problem. `length` is None where a compressed member contains more than the
-    record.
+    A truncated record is both a capture and a problem. `length` is None where a gzip member or zstd frame contains more
+    than the record.
 
     Args:
         path: The file.
-        problems: Gets everything that could not be read; reading resumes after it if possible.
+        problems: Collects what could not be read. Reading resumes at the next record, if there is one.
         record_types: Record types to yield; others are `request`, `metadata`, `warcinfo`, `conversion`, `continuation`.
         compute_digests: Compute the SHA-1 of payloads without a digest.
         filename: Name of the file in captures; its own by default.
-        byte_range: Offset and length of the WARC in the file, if it is only a part of it. Offsets in captures are
-            relative to it.
-        type_counts: Gets the number of records of each type, including types that are not yielded.
-        on_read: Called now and then with the number of bytes read, as stored.
+        byte_range: Offset and length of the WARC, if it is only a part of the file. Offsets in captures are relative to
+            that part.
+        type_counts: Receives the number of records of each type, including types that are not yielded.
+        on_read: Called periodically with the number of bytes read, as stored.
 
     Raises:
         OSError: The file cannot be read.
@@ -178,7 +180,7 @@ class StoredRecord:
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of the part read so far. Read the body to its end first."""
+        """Return the problems found so far. They are complete when the body has been read to its end."""
         return [Problem(kind, self._file, None, offset, message) for kind, offset, message in self._source.problems()]
 
 
@@ -224,7 +226,7 @@ def open_warc_record(path: str | PathLike[str], offset: int, skip: int = 0) -> S
 
 
 def wrap_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord:
-    """Return an opened record. Raises ArchiveFileError if there is none."""
+    """Return an opened record with its headers parsed. Raises ArchiveFileError if `source` is None."""
     if source is None:
         raise ArchiveFileError(f"{file}: expected a record at byte {offset}, found none")
     headers = tuple((name, value.decode("utf-8", "replace")) for name, value in source.fields)
@@ -240,7 +242,7 @@ def _parse_http_head(head: bytes | None) -> tuple[str | None, tuple[tuple[str, s
     first, *lines = head.decode("latin-1").split("\n")
     fields: list[tuple[str, str]] = []
     for line in lines:
-        if line[:1] in (" ", "\t") and fields and line.strip():
+        if line[:1] in (" ", "\t") and fields and line.strip():  # a folded line (obs-fold, RFC 9112, section 5.2)
             fields[-1] = (fields[-1][0], f"{fields[-1][1]} {line.strip()}")
         elif ":" in line:
             name, _, value = line.partition(":")

@@ -1,7 +1,7 @@
 """Building blocks of the WARC records that unlost writes: gzip members, header fields, HTTP heads, payloads.
 
-Each record is one gzip member, so that it can be read alone. Header values are escaped, so that none can break a
-record. `WrittenRecord` reads such records back.
+Each record is one gzip member, so that it can be read by its offset. Header values are escaped, so that none can break
+a record. Equal records yield equal bytes. `WrittenRecord` reads such records back.
 """
 
 import base64
@@ -29,8 +29,8 @@ smaller."""
 NO_COMPRESSION_LEVEL = 0
 """Level for compressed formats: level 1 takes 0.2 ms for 10 KB and saves nothing."""
 _READ_BYTES = 1 << 16
-_GZIP = 16  # added to zlib's `wbits` for a gzip header, which then has no time and no name
-_WINDOWS = range(10, 16)  # window sizes (`wbits`), as powers of two
+_GZIP = 16  # added to zlib's `wbits` for a gzip header; zlib writes it without time and name
+_WINDOWS = range(10, 16)  # `wbits`, the binary logarithm of the window size
 
 MAX_VALUE_CHARS = 1 << 16
 """Longest value in characters, and longest URL in bytes: tools that read WARCs fail on longer lines."""
@@ -42,8 +42,9 @@ MAX_HEADER_BYTES = 1 << 16
 """Maximum total size of the HTTP headers stored; a header that does not fit is left out."""
 ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
 """Prefix of headers that describe the body as transferred, not as stored."""
-# Codings, lengths and checksums of the transferred body. The body is stored without codings, so replay software must
-# not see these headers under their own names.
+# Codings, lengths and checksums of the transferred body. The body is stored without codings, so that its digest can be
+# compared with those of archives; replay software must therefore not see these headers under their own names. The
+# prefix is that of Wayback replays.
 _TRANSFER_HEADERS = {
     "content-encoding",
     "transfer-encoding",
@@ -55,13 +56,13 @@ _TRANSFER_HEADERS = {
     "repr-digest",
     "trailer",
 }
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 HttpHeaders = tuple[tuple[str, str], ...]
 
 _MAX_MEMORY_BYTES = 1 << 20  # larger bodies are read from their file twice
 _PAYLOAD_READ_BYTES = 1 << 16
-# Formats that are already compressed.
+# Prefixes of media types that are already compressed.
 _COMPRESSED_TYPES = (
     "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
     "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
@@ -72,14 +73,15 @@ _COMPRESSED_TYPES = (
 
 WARC_VERSION = b"WARC/1.1\r\n"
 RECORD_END = b"\r\n\r\n"
-"""Two line ends after the block of every record."""
+"""The two line ends with which WARC 1.1 ends every record."""
 HTTP_RESPONSE_TYPE = "application/http; msgtype=response"
 HTTP_REQUEST_TYPE = "application/http; msgtype=request"
 WARC_FIELDS_TYPE = "application/warc-fields"
 TRUNCATION_REASONS = frozenset({"length", "time", "disconnect", "unspecified"})
 """Values of WARC-Truncated in WARC 1.1."""
 _CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-# Namespace of record IDs, which are derived from the records, so that equal work writes equal files.
+# Namespace of the UUIDs (version 5) in record IDs, which are derived from the records, so that equal work writes equal
+# files. WARC 1.1 requires unique IDs, not random ones.
 _RECORD_ID_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
 
 format_record_date = lru_cache(16)(dates.to_iso)
@@ -95,18 +97,19 @@ class TruncatedRecordError(Exception):
 
 
 def compress_member(pieces: Iterable[bytes], size: int, level: int = TEXT_COMPRESSION_LEVEL) -> Iterator[bytes]:
-    r"""Yield a text as one gzip member. Equal pieces yield equal bytes.
+    r"""Yield data as one gzip member. Equal pieces yield equal bytes.
 
     Args:
-        pieces: The text.
-        size: Approximate size of the text. A matching window size saves a third of the time for a page of 10 KB.
+        pieces: The data.
+        size: Approximate size of the data in bytes. A window no larger than the data saves a third of the time for a
+            page of 10 KB, because zlib otherwise prepares 256 KiB for each member.
         level: Compression level.
 
     >>> zlib.decompress(b"".join(compress_member([b"WARC/1.1", b"\r\n"], 10)), 31)
     b'WARC/1.1\r\n'
     """
     window = min(max(size.bit_length() - 1, _WINDOWS[0]), _WINDOWS[-1])
-    compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)  # memLevel, from 3 to 8
     for piece in pieces:
         if data := compressor.compress(piece):
             yield data
@@ -125,7 +128,7 @@ class GzipMember:
         self._decompressor = zlib.decompressobj(_GZIP + _WINDOWS[-1])
 
     def read(self) -> bytes:
-        """Return the next part of the text; empty at its end.
+        """Return the next decompressed bytes; empty at the end of the member.
 
         Raises TruncatedRecordError if the member is incomplete or invalid.
         """
@@ -146,12 +149,12 @@ class GzipMember:
 
     @property
     def end(self) -> int:
-        """Offset of the next member, once the text has been read to its end."""
+        """Offset of the next member. Valid once `read` has returned empty bytes."""
         return self._position - len(self._decompressor.unused_data)
 
 
 def format_fields(fields: WarcFields) -> bytes:
-    r"""Return fields as lines, without those that have no value. Values must be single lines.
+    r"""Return header fields as lines, without those that have no value. Values must be single lines.
 
     >>> format_fields([("WARC-Type", "response"), ("WARC-Truncated", None)])
     b'WARC-Type: response\r\n'
@@ -220,11 +223,11 @@ def _percent_encode(match: re.Match[str]) -> str:
 def format_http_head(
     status: int | None, headers: Sequence[tuple[str, str]], length: int | None, mime: str | None, redirect: str | None
 ) -> tuple[bytes, int]:
-    r"""Return an HTTP head, including the empty line, and the number of headers left out.
+    r"""Return an HTTP head, including the empty line, and the number of omitted headers.
 
     Args:
         status: If it is None or does not have three digits, the head says 200.
-        headers: In order. Headers with invalid names are left out; control characters in values become spaces.
+        headers: In order. Headers with invalid names are omitted; control characters in values become spaces.
         length: Size of the stored body; None if the record has none.
         mime: `Content-Type`, if the headers have none.
         redirect: `Location`, if the headers have none.
@@ -278,7 +281,7 @@ def _header_line(name: str, value: str) -> bytes | None:
 
 
 def _strip_original_prefix(name: str) -> str:
-    """Return a name in lower case without our prefix, however often it occurs."""
+    """Return a name in lower case without `ORIGINAL_HEADER_PREFIX`, however often it occurs."""
     name = name.lower()
     while name.startswith(ORIGINAL_HEADER_PREFIX.lower()):
         name = name[len(ORIGINAL_HEADER_PREFIX) :]
@@ -286,7 +289,7 @@ def _strip_original_prefix(name: str) -> str:
 
 
 def parse_http_head(head: bytes) -> HttpHeaders:
-    """Return the headers that `format_http_head` was given, without the added ones.
+    """Reverse `format_http_head`: return the received headers, without those that it added.
 
     >>> parse_http_head(format_http_head(301, [("content-length", "9")], 5, "text/html", "http://example.com/")[0])
     (('content-length', '9'),)
@@ -362,12 +365,12 @@ def format_record_header(fields: WarcFields) -> bytes:
 
 
 def format_warcinfo(file: str, software: str, timestamp: str) -> bytes:
-    """Return the first record of a file, which names the software and the format.
+    """Return the `warcinfo` record that begins a file and names the software and the format.
 
     Args:
         file: Name of the file.
         software: Name of the software.
-        moment: When the file was started, 14 digits.
+        timestamp: When the file was started, 14 digits.
     """
     about = [("software", encode_value(software)), ("format", "WARC File Format 1.1"), ("conformsTo", _CONFORMS_TO)]
     block = format_fields(about)
@@ -387,13 +390,18 @@ class ForeignRecordError(Exception):
 
 
 class WrittenRecord:
-    """A record written by unlost, read sequentially: its fields, its block, its end.
+    """A record written by unlost, read sequentially: header fields, block, end.
+
+    Strict on purpose: what unlost does not write is foreign. The Rust core, which reads WARCs of other tools, opens
+    files by name, and a name may be a symbolic link; this class reads an open descriptor.
 
     Attributes:
         fields: Header fields.
         length: Size of the block in bytes.
 
-    All methods raise TruncatedRecordError if the member is incomplete, and ForeignRecordError if it is not one of ours.
+    Raises:
+        TruncatedRecordError: The member is incomplete.
+        ForeignRecordError: The member is complete, but unlost did not write it.
     """
 
     def __init__(self, file: int, offset: int) -> None:
@@ -418,7 +426,7 @@ class WrittenRecord:
         """Return the exception for foreign data. Raises TruncatedRecordError if the data is damaged instead."""
         self._buffer = b""
         remaining = _MAX_DRAINED_BYTES
-        while remaining > 0 and (text := self._member.read()):  # up to the checksum at its end
+        while remaining > 0 and (text := self._member.read()):  # zlib checks the checksum at the end
             remaining -= len(text)
         return ForeignRecordError()
 
@@ -459,7 +467,7 @@ class WrittenRecord:
             yield piece
 
     def block(self) -> bytes:
-        """Return the block of a record of fields."""
+        """Return the block of a record whose block consists of fields (`application/warc-fields`)."""
         if self.length > _MAX_FIELDS_BLOCK_BYTES:
             raise self._foreign_error()
         return b"".join(self.pieces())

@@ -1,4 +1,4 @@
-"""WACZ files: captures of all WARCs in a ZIP file, and single records, without unpacking to disk."""
+"""WACZ files: captures of all WARCs in the ZIP file, and single records, without unpacking to disk."""
 
 import struct
 import zipfile
@@ -18,15 +18,16 @@ from unlost.warc.reader import CAPTURE_RECORD_TYPES, CaptureReader, StoredRecord
 _WACZ_ARCHIVE_FOLDER = "archive/"
 _ARCHIVE_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
-# The ZIP's directory is held in memory. The largest collections published as one WACZ have some thousand WARCs.
+# The ZIP's central directory is held in memory. The largest collections published as one WACZ have some thousand WARCs.
 _MAX_MEMBERS = 100_000
 _MAX_DIRECTORY_BYTES = 16 << 20  # `_MAX_MEMBERS` members with names of a hundred bytes
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
-_DIRECTORY_END = struct.Struct("<12xI6x")  # only the size of the directory
-_DIRECTORY_END_64 = struct.Struct("<40xQ8x")
+# Structures of the ZIP format (APPNOTE.TXT), of which only the fields that are needed are unpacked.
+_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, length of the name, length of the extra field
+_DIRECTORY_END = struct.Struct("<12xI6x")  # size of the central directory
+_DIRECTORY_END_64 = struct.Struct("<40xQ8x")  # the same in ZIP64
 _LOCATOR_64_BYTES = 20
-_MAX_COMMENT_BYTES = (1 << 16) - 1
-_ENCRYPTED = 1
+_MAX_COMMENT_BYTES = (1 << 16) - 1  # its length has 16 bits
+_ENCRYPTED = 1  # bit 0 of the general purpose flags
 
 
 def read_wacz_captures(
@@ -145,7 +146,7 @@ class _MemberError(Exception):
 
 
 def _read_members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
-    """Return the archive files of a ZIP. Overlapping members, which only ZIP bombs have, are rejected."""
+    """Return the archive files of a ZIP. Raises ArchiveFileError for overlapping members, which only ZIP bombs have."""
     if _directory_bytes(file) > _MAX_DIRECTORY_BYTES:
         raise ArchiveFileError(
             f"{name}: expected a directory of at most {_MAX_DIRECTORY_BYTES} bytes, found a larger one"
@@ -180,7 +181,7 @@ def _directory_bytes(file: BinaryIO) -> int:
         if large >= 0 and tail[large:].startswith(b"PK\6\6"):
             lengths += _DIRECTORY_END_64.unpack_from(tail, large)
         end = tail.find(b"PK\5\6", end + 1)
-    # A size beyond that of the file is the ZIP64 placeholder, or the file is not a ZIP.
+    # A size beyond that of the file is the ZIP64 placeholder (0xFFFFFFFF), or the file is not a ZIP.
     return max(length for length in lengths if length <= size)
 
 

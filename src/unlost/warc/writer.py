@@ -1,7 +1,7 @@
 """Writes numbered WARC segments (`unlost-00001.warc.gz`, …) into a folder. One segment is open at a time.
 
-A record is written completely or not at all: a failed append is truncated, and a segment gets its final name only when
-it is complete and synced. Symbolic links in place of files or folders are rejected.
+A record is written completely or not at all: a failed append is undone by truncation, and a segment gets its final name
+only when it is complete and synced. Symbolic links in place of files or folders are rejected.
 """
 
 import errno
@@ -24,7 +24,7 @@ OPEN_SUFFIX = ".open"
 _SEGMENT_NAME = re.compile(r"unlost-([0-9]{5,})\.warc\.gz", re.ASCII)
 _SAFE_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # O_NONBLOCK: do not wait on a pipe of that name
 
-_WRITE_BYTES = 1 << 20  # smaller records are appended with one write
+_WRITE_BYTES = 1 << 20  # records up to this size are appended by one write
 
 _GZIP_OVERHEAD_BYTES = 1 << 13  # with 1 in 1024 bytes, more than gzip adds to incompressible data
 
@@ -67,7 +67,7 @@ class WarcFolder:
 
     @staticmethod
     def _refused_error(path: Path, error: OSError, expected: str) -> InputError:
-        # A symbolic link yields ELOOP, or ENOTDIR with O_DIRECTORY.
+        # With O_NOFOLLOW, a symbolic link yields ELOOP, or ENOTDIR if O_DIRECTORY is set as well.
         if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and path.is_symlink()):
             return InputError(f"{path}: a link, which is not followed: put {expected} in its place")
         return InputError(f"{path}: expected {expected}: {error.strerror}")
@@ -82,7 +82,7 @@ class WarcFolder:
             raise UnwrittenError(f"{self.path}: cannot be made: {error.strerror}") from error
 
     def list_segments(self) -> list[tuple[str, bool]]:
-        """Return the final names of the segments, in order, each with whether it is still open."""
+        """Return the final names of the segments in order, each with whether the segment is unfinished."""
         with self._open() as folder:
             entries = os.listdir(folder)  # noqa: PTH208  of the opened descriptor
         numbers: dict[int, bool] = {}
@@ -126,6 +126,7 @@ class WarcFolder:
                 file = self._open_regular_file(name + OPEN_SUFFIX, flags, folder)
             except FileNotFoundError as error:
                 raise InputError(f"{self.path / name}{OPEN_SUFFIX}: no longer there: run the command again") from error
+            # Appending would change a file elsewhere that is a hard link to this one.
             if os.fstat(file).st_nlink != 1:
                 os.close(file)
                 raise InputError(
@@ -150,7 +151,7 @@ class WarcFolder:
         return file
 
     def finalize(self, name: str) -> None:
-        """Give an open segment its final name, durably."""
+        """Give an unfinished segment its final name, durably."""
         with self._open() as folder:
             if _exists(name, folder):
                 raise InputError(f"{self.path / name}: there already: another process works here")
@@ -161,7 +162,7 @@ class WarcFolder:
             _sync_folder(folder)
 
     def reopen(self, name: str) -> None:
-        """Mark a finished segment as open, because records at its end were lost."""
+        """Mark a finished segment as unfinished, because records at its end were lost."""
         with self._open() as folder:
             try:
                 os.rename(name, name + OPEN_SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
@@ -169,7 +170,7 @@ class WarcFolder:
                 raise self.write_error(name, error) from error
 
     def remove(self, name: str) -> None:
-        """Remove an open segment without captures."""
+        """Remove an unfinished segment that has no captures."""
         with self._open() as folder, suppress(OSError):
             os.unlink(name + OPEN_SUFFIX, dir_fd=folder)
 
@@ -192,7 +193,7 @@ def _exists(name: str, folder: int) -> bool:
 
 
 def _sync_folder(folder: int) -> None:
-    """Sync a folder, if the file system supports it. Otherwise a power failure may only lose the name."""
+    """Sync a folder, if the file system supports it. Without the sync, a power failure may lose a new name."""
     with suppress(OSError):
         os.fsync(folder)
 
@@ -200,7 +201,7 @@ def _sync_folder(folder: int) -> None:
 class WarcSegment:
     """An unfinished segment, open for appending.
 
-    Records are not synced one by one: a kill loses nothing that was written. What a power failure loses, the last
+    Records are not synced one by one: a kill loses nothing that was written, and what a power failure loses, the last
     seconds, is detected on resume and requested again.
 
     Attributes:
@@ -219,7 +220,7 @@ class WarcSegment:
         self.size = size or 0
         self.has_captures = has_captures
         self._file = folder.open_to_append(name, new=size is None)
-        # Closes the file also if the segment is abandoned after a failure.
+        # Closes the file even if the segment is abandoned after a failure.
         self._close = weakref.finalize(self, os.close, self._file)
 
     def append(self, pieces: Iterator[bytes]) -> None:
@@ -241,7 +242,7 @@ class WarcSegment:
         self.size = end
 
     def truncate_torn(self) -> int:
-        """Truncate the file after its last complete record, and return the number of bytes removed."""
+        """Truncate the file after its last complete record; return the number of bytes removed."""
         try:
             torn = os.fstat(self._file).st_size - self.size
             if torn > 0:
@@ -258,7 +259,7 @@ class WarcSegment:
             raise self._folder.write_error(self.name, error) from error
 
     def finalize(self) -> None:
-        """Sync and rename the segment, or remove it if it has no captures. It is closed in any case."""
+        """Sync and rename the segment, or remove it if it has no captures. Closes it in any case."""
         try:
             self.truncate_torn()
             if self.has_captures:

@@ -83,7 +83,7 @@ def test_bomb_is_decoded_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
             written.append(len(piece))
             return super().write(piece)
 
-    monkeypatch.setattr("unlost.http.body.new_body", Counted)
+    monkeypatch.setattr("unlost.http.models.new_body", Counted)
     with pytest.raises(BodyTooLargeError):
         decode(bomb, "", "gzip")
     assert sum(written) <= LIMIT + len(bomb)

@@ -31,7 +31,7 @@ def test_rows_match_the_json(table: list[list[object]], indent: int | None, is_a
     """For any white space and chunk boundaries."""
     text = json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cdx, "_CHUNK", chunk)
+        patch.setattr(cdx, "_CHUNK_BYTES", chunk)
         results, rows, problems = read_rows(text)
     assert results == json.loads(text.decode("utf-8", "surrogateescape"))
     assert (rows.is_list, rows.is_whole, rows.bad_rows, problems.counts) == (True, True, 0, {})

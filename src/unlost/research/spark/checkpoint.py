@@ -1,4 +1,8 @@
-"""Checkpoints of the reading stage, so that an interrupted Spark job can be resumed."""
+"""Checkpoints of the reading stage, so that an interrupted Spark job can be resumed.
+
+Reading is nearly all of the work. It is divided into ranges of file names: Spark reports each file under one name, and
+skips files outside a range before it opens them.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,9 +24,9 @@ if TYPE_CHECKING:
 _STAT_CONCURRENCY = 16
 
 RANGE_BYTES = 64 << 30
-"""Minimum size of the files of a checkpoint range: some hundred tasks, so that few executors idle at its end.
+"""Minimum size of the files of a checkpoint range: some hundred tasks, so that few executors are idle at its end.
 
-It is independent of the cluster, so that another cluster can resume the job.
+Independent of the cluster, so that another cluster can resume the job.
 """
 
 MAX_RANGES = 16
@@ -59,8 +63,8 @@ class CheckpointRange:
 class CheckpointStore:
     """Stores the results of stages as Parquet files.
 
-    The name of a checkpoint is a digest of the input (names, sizes and dates of files), the work and the version of
-    unlost, so that any change invalidates it.
+    The name of a checkpoint is a digest of the input (names, sizes and modification times of files), the work and the
+    version of unlost, so that any change invalidates it.
 
     Attributes:
         session: Spark session.

@@ -1,4 +1,8 @@
-"""The Spark engine: counts splits, cuts the partial results at key bounds, and merges them part by part."""
+"""The Spark engine: counts splits, cuts the partial results at key bounds, and merges them part by part.
+
+An error in the input is a row with a report, not an exception: Spark would try a task that cannot succeed four times,
+and hide the message in a Java stack trace.
+"""
 
 import json
 import re
@@ -40,12 +44,12 @@ CutLevel = Literal["page", "host", "domain"]
 _HOST = re.compile(rb"([a-z0-9._:,-]+)\)")
 _DOMAIN = re.compile(rb"[a-z0-9-]+,[a-z0-9._:-]+(?=[,)])")
 PART_BYTES = 64 << 20
-"""Size of the partial rows of a part: some seconds of work, repeated if an executor is lost."""
+"""Size of the partial rows of a part: some seconds of work, which are repeated if an executor is lost."""
 MAX_PARTS = 20_000
 
 
 def choose_part_count(size: int, at_least: int) -> int:
-    """Return the number of parts for this many bytes: at least one per processor, unless the data is tiny.
+    """Return the number of parts for `size` bytes: at least one per processor (`at_least`), unless the data is tiny.
 
     >>> choose_part_count(100, 8), choose_part_count(10_000_000, 8), choose_part_count(1 << 40, 8)
     (1, 8, 16384)
@@ -58,7 +62,7 @@ def choose_part_count(size: int, at_least: int) -> int:
 def choose_bounds(
     samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, undivided_tlds: Collection[bytes] = ()
 ) -> list[bytes]:
-    r"""Return the first keys of the parts but the first, sorted; at most `parts` - 1.
+    r"""Return the first key of each part except the first, sorted; at most `parts` - 1 keys.
 
     Args:
         samples: Sampled keys with the bytes that each represents.
@@ -88,9 +92,9 @@ def choose_bounds(
 
 
 def _unit_start(key: bytes, level: CutLevel) -> bytes | None:
-    """Return the first key of the page, host or domain of a key.
+    """Return the first key of the page, host or domain of a key; None for a key with unusual bytes.
 
-    None for keys with unusual bytes, whose subtree may not be contiguous.
+    The subtree of such a key may not be contiguous in byte order.
     """
     if level == "page":
         return re.split(rb"[? ]", key, maxsplit=1)[0]
@@ -270,7 +274,7 @@ class SparkEngine:
                 try:
                     task_reports += self._collect_reports(frames[-1])
                 except (InputError, UsageError):
-                    # Do not keep checkpoints of an invalid input.
+                    # Checkpoints of an invalid input are useless.
                     self.checkpoints.delete()
                     raise
             return SparkStage(
@@ -289,7 +293,7 @@ class SparkEngine:
             return self._persist(frame.mapInArrow(_MergeTask(work), ROW_SCHEMA))
 
     def _persist(self, frame: "DataFrame") -> SparkStage:
-        """Compute a frame once and keep it on the executors' disks. Spark recomputes the rows of a lost executor."""
+        """Compute a frame once and store it on the executors' disks. Spark recomputes the rows of a lost executor."""
         from pyspark import StorageLevel  # noqa: PLC0415  an extra
 
         persisted = frame.persist(StorageLevel.DISK_ONLY)
@@ -428,7 +432,7 @@ def count_split_rows(split: Split, builder: _FileCounter, options: InputOptions)
 
 
 def hint_is_foreign(options: InputOptions) -> bool:
-    """Return whether the layout hint is counted as foreign; otherwise the filters drop it first."""
+    """Return whether the layout hint is counted as foreign. Otherwise the options filter it out before."""
     return "-" in (options.status or "-") and "text/dns" in (options.mime or ["text/dns"])
 
 

@@ -1,4 +1,8 @@
-"""Builds filters on a Spark cluster."""
+"""Builds filters on a Spark cluster.
+
+The partitions of a filter are divided by the first bits of the hashes, so groups of hashes can be built independently
+and concatenated.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

@@ -225,7 +225,7 @@ def _part_rows(part: int, path: Path) -> Iterator[PartialRow]:
     count = 0
     for number, text in enumerate(lines):
         count += text.count(b"\n")
-        # Keep the order of parts for a later stage.
+        # The places preserve the order of parts for a later stage.
         yield PartialRow(part, 0, part * PLACES_PER_TASK + number, text)
     task_report.counts["lines"] = count
     yield task_report.to_row()
@@ -302,7 +302,6 @@ def build_map(
 
 
 def _built_header(options: MapOptions, task_reports: Sequence[TaskReport], files: SparkFiles) -> UkvsHeader:
-    """Return the header of a built map."""
     maps = collect_map_headers(task_reports)
     updated_at = oldest_update_date(maps, options.built_at) if options.built_at else None
     is_local = all(name.startswith("file:") for name in files.names)
@@ -311,10 +310,10 @@ def _built_header(options: MapOptions, task_reports: Sequence[TaskReport], files
 
 
 def _compaction_steps(compaction: Compaction | None) -> tuple[Compaction | None, Compaction | None]:
-    """Return the first and the second compaction step; None if a step is not needed.
+    """Return the first and the second compaction step; None for a step that is not needed.
 
-    Paths are compacted first, in parts divided by host, because a single domain may be too large for one task; hosts
-    are compacted second, in parts divided by domain. Compacting twice gives the same result as compacting once.
+    Paths are compacted first, in parts divided by host, because a whole domain may be too large for one task; hosts are
+    compacted second, in parts divided by domain. Compacting twice gives the same result as compacting once.
     """
     if compaction is None or "*" in compaction.rollup:
         return compaction, None
@@ -407,7 +406,7 @@ def compact_map(
 
 @dataclass(frozen=True, slots=True)
 class MergeMapPart:
-    """Merges a part of several maps. The wildcards of top-level domains are needed in every part for look-ups."""
+    """Merges a part of several maps. Look-ups in a part also need the wildcards of top-level domains before it."""
 
     bounds: Sequence[bytes]
     rolled_up: Sequence[bool]

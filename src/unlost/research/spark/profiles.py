@@ -1,4 +1,7 @@
-"""Builds URI-Key profiles on a Spark cluster."""
+"""Builds URI-Key profiles on a Spark cluster.
+
+The counts of a profile are sums, so parts may be divided between any two keys.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +34,7 @@ from unlost.text_lines import MAX_LINE_BYTES
 from unlost.uri import SuffixList
 
 _MERGE_FAN_IN = 60
-"""Profiles merged at a time; with many more, the core would read merged rows repeatedly."""
+"""Number of profiles merged at a time. With many more, the core would read merged rows repeatedly."""
 
 _SPREAD = re.compile(rb' "spread": \d+')
 """Matches only the value of a row, because keys contain no spaces."""

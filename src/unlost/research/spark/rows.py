@@ -23,9 +23,9 @@ REPORT_PART = -1
 PLACES_PER_TASK = 1 << 32
 """Upper bound for the number of rows of a task."""
 CHUNK_BYTES = 1 << 20
-"""Approximate size of a row."""
+"""Approximate size of the data of a row."""
 _BATCH_BYTES = 4 << 20
-"""Approximate size of a batch."""
+"""Approximate size of an Arrow batch."""
 _INVALID_REPORT = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
 
 
@@ -67,8 +67,8 @@ class TaskReport:
         shared_lines: Lines that every part needs, by source.
         counts: Further counts, by name.
         dates: Dates of the first and the last capture.
-        maps: `!meta` of the maps read, as JSON.
-        failure: Class name and message of an error of the input, which a retry cannot fix.
+        maps: `!meta` of the maps that were read, as JSON.
+        failure: Class name and message of an error in the input, which a retry cannot fix.
     """
 
     tallies: "list[tuple[int, int, int, int, LineStats]]" = field(default_factory=list)
@@ -96,12 +96,12 @@ class TaskReport:
             InputError: The data is not a report.
         """
         try:
-            note = _TaskReportUnpickler(BytesIO(data)).load()
+            report = _TaskReportUnpickler(BytesIO(data)).load()
         except Exception as error:  # damaged pickles raise many types
             raise InputError(_INVALID_REPORT) from error
-        if not isinstance(note, TaskReport):
+        if not isinstance(report, TaskReport):
             raise InputError(_INVALID_REPORT)
-        return note
+        return report
 
 
 class _TaskReportUnpickler(pickle.Unpickler):

@@ -191,7 +191,7 @@ def _start_failure_message() -> str:
 
 
 def _check_master(master: str) -> None:
-    """Validate the master, and connect to `spark://` hosts, before Java starts and reports errors in its own way.
+    """Validate the master, and try to connect to `spark://` hosts, before Java starts and reports errors on its own.
 
     Raises:
         UsageError: The master is invalid.

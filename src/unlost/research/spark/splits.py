@@ -36,7 +36,7 @@ COMMON_CRAWL_COLUMNS = {
     "status": "fetch_status",
     "length": "warc_record_length",
 }
-"""Columns of Common Crawl's columnar index, by our names."""
+"""Column names of Common Crawl's columnar index, by the names that unlost uses."""
 
 _CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s", "length": "S"}
 _CDX_HEADER = b" CDX N b a m s S\n"
@@ -44,9 +44,9 @@ _CDX_HEADER = b" CDX N b a m s S\n"
 LAYOUT_HINT_SCHEME = "dns"
 
 LAYOUT_HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
-"""Prefix of splits of a CDXJ file. A split may begin with any line; the hint determines the layout.
+"""Prefix of the splits of a CDXJ file. A split may begin with any line; this row determines the layout of its lines.
 
-It sorts first and is not a web page.
+It sorts before all keys and is not a web page.
 """
 
 
@@ -56,7 +56,7 @@ class FileLayout:
 
     Attributes:
         kind: Kind of its lines.
-        header: Prefix for each of its splits.
+        header: Prefix of each of its splits.
         size: Size in bytes.
     """
 
@@ -167,7 +167,7 @@ def read_files(
         session: Spark session.
         names: Files, folders, glob patterns or URLs.
         kind: Kind of all files; None to detect each.
-        in_order: Keep the order of `names`. Files of a folder or pattern are always sorted by name.
+        in_order: Preserve the order of `names`. Files of a folder or pattern are always sorted by name.
 
     Raises:
         InputError: There is no file, or one of an unsupported kind.
@@ -285,8 +285,8 @@ def _detect_layouts(
 def refuse_truncated_maps(names: Sequence[str], layouts: Mapping[str, FileLayout]) -> None:
     """Raise InputError for a truncated map.
 
-    Files without a header that follow a map in its folder may be its further parts: the map is valid alone or with
-    them.
+    Files without a header that follow a map in its folder may be further parts of it. The map is valid either alone or
+    together with them.
     """
     maps: list[list[tuple[str, FileLayout]]] = []
     for name in names:

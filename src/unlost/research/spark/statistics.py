@@ -1,4 +1,8 @@
-"""Index statistics on a Spark cluster: exact for unsorted indexes too."""
+"""Index statistics on a Spark cluster, which are exact even for unsorted indexes.
+
+URI-Rs are shuffled to the others of their host, as one line each with a summary of their captures, then hosts to the
+others of their domain. That costs a shuffle of the distinct URI-Rs, and needs no sketches.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +52,6 @@ def _create_counter(options: IndexCountOptions) -> "_core.StatisticsPart":
 
 
 def _counts_row(part: int, place: int, raw: Mapping[str, Any], **changes: object) -> PartialRow:
-    """Return counts as a row."""
     counts = replace(exact_counts(dict(raw)), **changes)  # type: ignore[arg-type]
     return PartialRow(part, _COUNTS_SOURCE, place, counts.to_json().encode())
 
@@ -99,7 +102,7 @@ class CountHostPaths:
             raw = counter.count_paths(path)
             task_report = TaskReport(samples=sample_keys(path))
             for number, text in enumerate(read_line_chunks(path)):
-                # Keep the order of parts for the next stage.
+                # The places preserve the order of parts for the next stage.
                 yield PartialRow(part, _LINES_SOURCE, part * PLACES_PER_TASK + number, text)
         yield _counts_row(part, part * PLACES_PER_TASK, raw)
         yield task_report.to_row()
