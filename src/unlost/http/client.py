@@ -186,7 +186,7 @@ class ArchiveHttpClient:
         is_own_host = host_port.host in {each.host for each in registered}
         pool = self._pools.get(is_registered)
         if pool is None:
-            raise RuntimeError("use `async with Courier(…)`")
+            raise RuntimeError("use `async with ArchiveHttpClient(…)`")
         if not is_registered and not may_be_public_host(host_port.host):
             self.connectivity.raise_if_offline()
             raise FailedError(f"{host_port.host[:100]} is inside a network", archive.id, "redirects")
