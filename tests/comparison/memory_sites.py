@@ -80,7 +80,7 @@ class MemorySite:
 
     def read_body(self, resource: SiteResource, most: int) -> ResourceBody:
         """Return the body. Raises InputError if it is `unreadable`."""
-        content = resource.place
+        content = resource.location
         assert isinstance(content, bytes)
         if content == b"unreadable":
             raise InputError("it cannot be read any more")

@@ -108,7 +108,7 @@ def test_too_large_body_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with TextComparer(Site([one]), MemorySite([other])) as texts:
         assert texts.similarity(one, other) == TextSimilarity(None, "too-big")
-    lying = type(one)(one.name, one.uri, None, None, one.mime, one.digest, 5, None, one.place)
+    lying = type(one)(one.name, one.uri, None, None, one.mime, one.digest, 5, None, one.location)
     with TextComparer(MemorySite([lying]), MemorySite([other])) as texts:
         assert texts.similarity(lying, other) == TextSimilarity(None, "too-big")
 

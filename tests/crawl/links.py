@@ -20,7 +20,7 @@ class CrawledLink(NamedTuple):
 
     source: str
     target: str
-    use: LinkKind
+    link_kind: LinkKind
 
 
 def read_links(folder: Path, target: str | None = None) -> Iterator[CrawledLink]:

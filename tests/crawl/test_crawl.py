@@ -36,7 +36,7 @@ def test_links_are_stored(tmp_path: Path) -> None:
     """Links within the site can be read, all or those to one URL."""
     _, _, site = crawl_pages(SMALL, tmp_path / "crawl")
     links = {
-        (each.source.removeprefix(site.url), each.target.removeprefix(site.url), each.use)
+        (each.source.removeprefix(site.url), each.target.removeprefix(site.url), each.link_kind)
         for each in read_links(tmp_path / "crawl")
     }
     assert ("/", "/i.png", LinkKind.REQUISITE) in links

@@ -69,7 +69,7 @@ def test_unreliable_hosts_are_downloaded_and_others_skipped(learned: Policy) -> 
     assert not any(learned.decide(host, old, new).download for host in trusted)
     trust = trusted[0]
     for _ in range(3):
-        learned.note(trust, learned.decide(trust, old, new).group, changed=True)
+        learned.record_page(trust, learned.decide(trust, old, new).group, changed=True)
     assert learned.decide(trust, old, new).download, "an audit that finds a false claim ends trust"
 
 

@@ -1,4 +1,4 @@
-"""Queries archives for what they hold of a site.
+"""Queries archives for their holdings of a site.
 
 Archives with a listing API are listed; the others are queried resource by resource. A sample of captures is fetched and
 classified.
@@ -23,8 +23,8 @@ from unlost.quality import PageResponse, classify_page
 from unlost.registry.models import Archive
 
 MAX_LISTED_URLS = 200_000
-"""Maximum URLs of one listing, about 85 MB of memory. A longer listing is cut, and its archive is queried resource by
-resource.
+"""Maximum URLs of one listing, which take about 85 MB of memory. A longer listing is cut, and its archive is queried
+resource by resource.
 """
 
 
@@ -70,11 +70,11 @@ class SiteListing:
             )
             return
         is_later = capture.datetime >= before.last
-        # One capture in the original format is enough to recover the resource in that format.
+        # One capture in the original format is enough to recover the resource in it.
         is_migrated = False if False in (before.migrated, capture.migrated) else before.migrated
         self.held[capture.key] = ArchiveHolding(
             self.archive,
-            before.copies + 1,
+            before.captures + 1,
             min(before.first, capture.datetime),
             max(before.last, capture.datetime),
             capture.digest if is_later else before.digest,
@@ -99,7 +99,7 @@ async def fetch_listing(
         on_rows: Called with the number of rows every 1,000 rows.
 
     Returns:
-        How the listing ended, and what it contains. The former is None if the archive has no listing API.
+        The result of the listing and its contents. The former is None if the archive has no listing API.
     """
     archive = client.archive.id
     listing = SiteListing(archive)
@@ -122,12 +122,18 @@ async def fetch_listing(
 MAX_FAILURES = 5
 """Consecutive failures after which an archive is not queried again during this visit."""
 UrlProber = Callable[[list[str]], Awaitable[list[LiveResource]]]
-"""Requests URLs of a live site, and returns what each responded."""
+"""Requests URLs of a live site, and returns the responses as resources."""
 
 
 @dataclass(slots=True)
 class _UnseenResource:
-    """A URL that archives list and the crawl did not find. The hash `order` decides whether it is sampled."""
+    """A URL that archives list and the crawl did not find.
+
+    Attributes:
+        order: Hash of its key, which decides whether it is sampled.
+        uri: The URL as first listed.
+        held: The holdings of archives.
+    """
 
     order: bytes
     uri: str
@@ -142,7 +148,7 @@ class CheckProgress(Protocol):
         ...
 
     def queries_done(self, done: int, total: int) -> None:
-        """Report how many single-resource queries are done, out of how many."""
+        """Report the number of single-resource queries that are done, and of all."""
         ...
 
 
@@ -222,7 +228,11 @@ class AvailabilityQuery:
         self._result = ArchiveQueryResult()
 
     async def run(self, prefixes: Sequence[str]) -> ArchiveQueryResult:
-        """Query all archives. `prefixes` are the URL prefixes to list."""
+        """Query all archives.
+
+        Args:
+            prefixes: The URL prefixes to list.
+        """
         await self._fetch_listings(prefixes)
         await self._probe_unseen()
         await self._query_resources()
@@ -246,11 +256,11 @@ class AvailabilityQuery:
             self._visit.record_listing(result, listing.held)
             self._progress.listing_finished(result)
             if not result.is_whole:
-                # Another listing would most likely fail the same way, and only a complete set of listings counts.
+                # Another listing would probably fail, too, and the listings count only if all of them are complete.
                 return
 
     def _sample_unseen(self, listing: SiteListing, keys: set[str]) -> None:
-        """Sample the URLs that were listed but not crawled, by the lowest hashes, which is stable and unbiased."""
+        """Sample the URLs that were listed but not crawled: those with the lowest hashes, the same at every visit."""
         if self._probe is None:
             return
         for key in keys:
@@ -283,18 +293,18 @@ class AvailabilityQuery:
         queries: dict[str, list[tuple[int, str, str | None, RouteTarget]]] = {name: [] for name in remaining}
         answered = self._visit.answered_queries()
         total = 0
-        for number, uri, mime in self._visit.sample():
+        for resource_id, uri, mime in self._visit.sample():
             route = self._access.router.route(uri, RoutingOptions())
             targets = {target.archive.id: target for target in route.targets}
             for name in remaining:
-                if (number, name) in answered:
+                if (resource_id, name) in answered:
                     continue
                 target = targets.get(name)
                 if target is None:
                     # MementoMaps have no false negatives, so this counts as a negative response.
-                    self._visit.record_query(number, name, None, has_answered=True)
+                    self._visit.record_query(resource_id, name, None, has_answered=True)
                 else:
-                    queries[name].append((number, uri, mime, target))
+                    queries[name].append((resource_id, uri, mime, target))
                     total += 1
         count = 0
 
@@ -310,13 +320,13 @@ class AvailabilityQuery:
     ) -> None:
         """Query one archive for one resource after the other, until it fails `MAX_FAILURES` times in a row."""
         failures = 0
-        for number, uri, mime, target in queries:
+        for resource_id, uri, mime, target in queries:
             result = await self._access.upstream.query(uri, target, float("inf"))
             on_query()
             report = result.report
             is_good = report.has_answered or report.outcome == "incomplete"
             self._visit.record_query(
-                number, name, _holding_of_timemap(result, target.archive, mime), has_answered=is_good
+                resource_id, name, _holding_of_timemap(result, target.archive, mime), has_answered=is_good
             )
             failures = 0 if is_good else failures + 1
             if report.outcome == "not-now" or failures >= MAX_FAILURES:
@@ -339,7 +349,7 @@ async def run_all(coroutines: Iterable[Coroutine[object, object, None]]) -> None
 
 
 def _holding_of_timemap(result: UpstreamResult, archive: Archive, mime: str | None) -> ArchiveHolding | None:
-    """Return what an archive holds of a resource according to its TimeMap, which does not distinguish good captures."""
+    """Return the holding of an archive according to its TimeMap, which does not tell errors from good captures."""
     first, last = result.mementos.first, result.mementos.last
     if first is None or last is None:
         return None
@@ -363,13 +373,13 @@ class CaptureSampler:
 
     Args:
         visit: The visit in progress.
-        repositories: Clients that fetch captures, by archive id.
+        clients: Clients that fetch captures, by archive id.
         max_pages: Size of the sample.
     """
 
-    def __init__(self, visit: CurrentVisit, repositories: Mapping[str, ArchiveClient], max_pages: int) -> None:
+    def __init__(self, visit: CurrentVisit, clients: Mapping[str, ArchiveClient], max_pages: int) -> None:
         self._visit = visit
-        self._repositories = repositories
+        self._clients = clients
         self._max_pages = max_pages
         self._failures: dict[str, int] = {}
 
@@ -379,21 +389,25 @@ class CaptureSampler:
         A page whose captures cannot be fetched gets no verdict, so that a later run tries it again.
         """
         candidates = [
-            (sha256(availability.live.key.encode("utf-8", "surrogatepass")).digest(), number, availability)
-            for number, availability in self._visit.numbered_availabilities(archives)
+            (sha256(availability.live.key.encode("utf-8", "surrogatepass")).digest(), resource_id, availability)
+            for resource_id, availability in self._visit.numbered_availabilities(archives)
             if availability.is_classifiable
         ]
         candidates.sort(key=lambda each: each[0])
         classified = self._visit.verdicts()
         remaining = iter(
-            [(number, each) for _, number, each in candidates[: self._max_pages] if number not in classified]
+            [
+                (resource_id, each)
+                for _, resource_id, each in candidates[: self._max_pages]
+                if resource_id not in classified
+            ]
         )
 
         async def work() -> None:
-            for number, availability in remaining:
+            for resource_id, availability in remaining:
                 verdict = await self._verdict(availability)
                 if verdict is not None:
-                    self._visit.record_verdict(number, verdict)
+                    self._visit.record_verdict(resource_id, verdict)
 
         await run_all(work() for _ in range(_CONCURRENT_PAGES))
 
@@ -414,7 +428,7 @@ class CaptureSampler:
         return first_verdict
 
     async def _classify_capture(self, archive: str, uri: str, date: str) -> str | None:
-        client = self._repositories.get(archive)
+        client = self._clients.get(archive)
         if client is None or self._failures.get(archive, 0) >= _MAX_CAPTURE_FAILURES:
             return None
         try:

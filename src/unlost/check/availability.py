@@ -30,7 +30,11 @@ class AvailabilityState(StrEnum):
 
 
 def derive_state(is_live: bool, is_held: bool | None) -> AvailabilityState:
-    """Return the state of a resource. `is_held` is whether an archive holds it; None if that is unknown.
+    """Return the state of a resource.
+
+    Args:
+        is_live: Whether it is on the web.
+        is_held: Whether an archive holds it; None if unknown.
 
     >>> [derive_state(live, held).value for live in (True, False) for held in (True, False)]
     ['replicated', 'vulnerable', 'endangered', 'unrecoverable']
@@ -72,7 +76,9 @@ _DAY = 86_400.0
 def staleness_days(last_modified: str | None, stored: str | None) -> float | None:
     """Return how many days after its capture a resource was modified; 0 if it was not, None if a date is missing.
 
-    Dates have 14 digits. `Last-Modified` is used as the server sent it: a wrong date there gives a wrong number here.
+    Args:
+        last_modified: Date of the Last-Modified header, 14 digits. It is not verified.
+        stored: Date of the capture, 14 digits.
 
     >>> staleness_days("20240110000000", "20240103120000"), staleness_days("20240101000000", "20240301000000")
     (6.5, 0.0)
@@ -89,11 +95,16 @@ def staleness_days(last_modified: str | None, stored: str | None) -> float | Non
 
 @dataclass(frozen=True, slots=True)
 class StalenessStats:
-    """How stale captures are, in days. The values from `mean` on cover the captures that are stale by at least a day.
+    """Staleness of captures. All values but `known` cover only captures that are stale by at least a day.
 
     Attributes:
         known: Number of captures of known staleness.
-        stale: Number of those that are stale by at least a day.
+        stale: Number of stale captures.
+        mean: Mean staleness in days.
+        median: Median staleness in days.
+        deviation: Standard deviation in days.
+        least: Lowest staleness in days.
+        most: Highest staleness in days.
     """
 
     known: int
@@ -129,15 +140,15 @@ class ArchiveHolding:
 
     Attributes:
         archive: The archive's id.
-        copies: Number of captures.
+        captures: Number of captures.
         first: Date of the first capture, 14 digits.
         last: Date of the last capture, 14 digits.
         digest: Digest of the last capture; None if the archive does not list digests.
-        migrated: Whether the archive converted the capture to another format; None if unknown.
+        migrated: Whether the archive converted all captures to another format; None if unknown.
     """
 
     archive: str
-    copies: int
+    captures: int
     first: str
     last: str
     digest: str | None = None
@@ -187,9 +198,9 @@ class ResourceAvailability:
         return derive_state(self.is_live, self.is_held)
 
     @property
-    def copies(self) -> int:
+    def captures(self) -> int:
         """Number of captures in all archives."""
-        return sum(each.copies for each in self.held)
+        return sum(each.captures for each in self.held)
 
     @property
     def last_capture(self) -> str | None:
@@ -198,10 +209,7 @@ class ResourceAvailability:
 
     @property
     def stale_days(self) -> float | None:
-        """How many days the last capture is out of date.
-
-        None if unknown, without a capture, or if the resource is not on the web.
-        """
+        """Staleness of the last capture in days; None if unknown, without a capture, or if it is not on the web."""
         return staleness_days(self.live.last_modified, self.last_capture) if self.is_live else None
 
     @property
@@ -273,7 +281,7 @@ class AvailabilityScore:
 
     @property
     def share(self) -> float | None:
-        """The recoverable share, an estimate if some resources are unknown; None without resources or without a sample.
+        """The recoverable share, estimated if some resources are unknown; None without resources or without a sample.
 
         >>> AvailabilityScore(live=100, held=60, absent=10, sampled=20, hits=10).share
         0.75

@@ -1,6 +1,6 @@
-"""Checks one site: crawls it or reads a local copy, queries archives, computes statistics.
+"""Checks one site: crawls it or reads a local copy, queries archives, and computes statistics.
 
-Resumes interrupted visits.
+An interrupted visit is resumed.
 """
 
 from base64 import b32encode
@@ -39,9 +39,12 @@ MIN_URLS_FOR_LISTING = 5
 
 
 def read_copied_resources(path: Path) -> tuple[Iterator[LiveResource], Problems]:
-    """Return the resources in a local copy of a site as live resources, and what could not be read.
+    """Return the resources in a local copy of a site as live resources, and the problems of reading it.
 
-    The copy is a WARC, a WACZ, or a folder of them. Nothing is requested from the web.
+    Nothing is requested from the web.
+
+    Args:
+        path: A WARC, a WACZ, or a folder of them.
 
     Raises:
         InputError: The copy has no resources, or cannot be read.
@@ -86,7 +89,7 @@ def hosts_to_list(uris: Iterable[str]) -> list[str]:
 
 
 def containing_folder(url: str) -> str:
-    """Return the URL of the folder that contains a URL. Everything below it belongs to the site.
+    """Return the URL of the folder that contains a URL; the site consists of everything below it.
 
     >>> containing_folder("http://a.example/b/c.html?d"), containing_folder("http://a.example")
     ('http://a.example/b/', 'http://a.example/')
@@ -149,7 +152,7 @@ class CheckResult:
         current: The tables of the visit.
         archives: Ids of the archives that were queried.
         stats: The statistics.
-        listings: How each CDX listing ended.
+        listings: The results of the CDX listings.
         incomplete: The archives whose queries were not completed, each with the reason.
         now: Start of the visit, 14 digits.
     """
@@ -164,7 +167,11 @@ class CheckResult:
 
 
 async def resume_or_begin_visit(history: VisitHistory, clock: Clock) -> tuple[SiteVisit, int]:
-    """Return the unfinished visit, or begin one; and how many visits lost their dates since the clock was set back."""
+    """Resume the unfinished visit, or begin one.
+
+    Returns:
+        The visit, and how many earlier visits lost their dates because the clock was set back.
+    """
     now = clock.now()
     visit = history.unfinished_visit()
     if visit is not None and 0 <= now - visit.time < _MAX_VISIT_AGE_SECONDS:
@@ -221,7 +228,7 @@ def _incomplete_archives(listings: Sequence[ListingResult], result: ArchiveQuery
 
 
 _MAX_BODY_BYTES = 8 << 20
-"""Bytes of a body that are read, enough to extract links and compute a digest. Bodies are not stored."""
+"""Limit of one body: enough to extract links and to compute a digest. Bodies are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +256,13 @@ class CrawledSite:
     Args:
         plan: What to crawl.
         options: How to crawl it.
-        prefixes: URL prefixes to list in archives; the hosts that are found by default.
+        options: How to crawl it.
+        prefixes: URL prefixes to list in archives; by default the hosts that are found.
         must_answer: Raise InputError if nothing could be fetched.
         is_sitemap: Count only URLs that sitemaps list, and raise InputError if there are none.
 
     Attributes:
-        result: How the crawl ended; None before.
+        result: The result of the crawl; None before it has ended.
     """
 
     def __init__(
@@ -301,7 +309,7 @@ class CrawledSite:
                 yield each
 
     def _forget_crawl(self, error: InputError) -> InputError:
-        """Delete the state of a failed crawl, so that the next run starts again and sees what was fixed."""
+        """Delete the state of a failed crawl, so that the next run starts from scratch; return the error."""
         rmtree(self._options.folder, ignore_errors=True)
         return error
 

@@ -1,5 +1,5 @@
-# ruff: noqa: S608  what is put into statements are names of our own tables and columns
-"""All visits of a site, and what they observed, stored as runs of equal observations."""
+# ruff: noqa: S608  only names of tables and columns are inserted into statements
+"""All visits of a site and their observations, stored as runs of equal observations."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from unlost.sqlite import decode_text, encode_text, transaction
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one visit observed of a resource.
+    """The observation of a resource at one visit.
 
     Attributes:
         time: Start of the visit, in seconds since 1970.
@@ -27,7 +27,7 @@ class Observation:
 
 
 ANY_ARCHIVE = ""
-"""The id, in the table of spans, that means any archive."""
+"""The archive id that stands for any archive in the table of spans."""
 _VISIT_COLUMNS = "id, site, time, stage, before"
 _SITE_RESOURCES = "SELECT id FROM resource WHERE site = ?"
 
@@ -42,7 +42,7 @@ class FinishedVisit:
         is_dated: Whether `time` is reliable: it is not if the clock was set back afterwards.
         states: Number of resources in each state.
         new_resources: Number of resources on the web that no earlier visit saw.
-        look: Health of the site, a value of `SiteHealth`; None if it was not checked.
+        health: Health of the site, a value of `SiteHealth`; None if it was not checked.
         reason: Explanation of the health.
     """
 
@@ -51,7 +51,7 @@ class FinishedVisit:
     is_dated: bool
     states: Counter[AvailabilityState]
     new_resources: int
-    look: str | None
+    health: str | None
     reason: str | None
 
 
@@ -75,7 +75,7 @@ class VisitHistory:
         """Begin a visit, and delete the data of an unfinished one.
 
         Returns:
-            The visit, and how many earlier visits lost their dates because the clock was set back before them.
+            The visit, and how many earlier visits lost their dates because the clock was set back.
         """
         with transaction(self._data):
             self._clear_last_visit()
@@ -120,18 +120,18 @@ class VisitHistory:
             listed_archives = current.complete_listings()
             answered = current.answered_queries()
             new_resources = 0
-            for number, availability in current.numbered_availabilities(queried):
+            for resource_id, availability in current.numbered_availabilities(queried):
                 states[availability.state] += 1
                 live = availability.live
                 is_good = is_live_resource(live) and live.outcome is CrawlOutcome.FETCHED
-                new_resources += is_good and self._count_download(number, visit.id, live.digest, live.mime)
-                self._extend_span("live_span", (number,), "is_live", visit, availability.is_live)
+                new_resources += is_good and self._count_download(resource_id, visit.id, live.digest, live.mime)
+                self._extend_span("live_span", (resource_id,), "is_live", visit, availability.is_live)
                 if availability.is_held is not None:
-                    self._extend_span("held_span", (number, ANY_ARCHIVE), "is_held", visit, availability.is_held)
+                    self._extend_span("held_span", (resource_id, ANY_ARCHIVE), "is_held", visit, availability.is_held)
                 holders = {each.archive for each in availability.held}
                 for archive in queried:
-                    if archive in holders or archive in listed_archives or (number, archive) in answered:
-                        self._extend_span("held_span", (number, archive), "is_held", visit, archive in holders)
+                    if archive in holders or archive in listed_archives or (resource_id, archive) in answered:
+                        self._extend_span("held_span", (resource_id, archive), "is_held", visit, archive in holders)
             self._data.execute(
                 "UPDATE visit SET stage = ?, fresh = ?, replicated = ?, endangered = ?, vulnerable = ?, "
                 "unrecoverable = ?, unknown = ? WHERE id = ?",
@@ -149,15 +149,15 @@ class VisitHistory:
         )
         return [
             FinishedVisit(
-                number,
+                visit_id,
                 time,
                 bool(is_dated),
                 Counter(dict(zip(AvailabilityState, counts, strict=True))),
                 new_resources,
-                look,
+                health,
                 decode_text(reason),
             )
-            for number, time, is_dated, new_resources, look, reason, *counts in rows
+            for visit_id, time, is_dated, new_resources, health, reason, *counts in rows
         ]
 
     def last_time(self) -> float | None:
@@ -186,15 +186,20 @@ class VisitHistory:
     def observations(self, archive: str = ANY_ARCHIVE) -> Iterator[tuple[str, str | None, list[Observation]]]:
         """Yield the URL, the media type and the observations of every resource that was ever on the web.
 
-        Only dated visits count. `archive` is the archive whose holdings are observed, by default any archive.
+        Only dated visits count.
+
+        Args:
+            archive: Id of the archive whose holdings are observed; any archive by default.
         """
         times = {each.id: each.time for each in self.finished_visits() if each.is_dated}
-        for number, uri, mime in self._data.execute(
+        for resource_id, uri, mime in self._data.execute(
             "SELECT id, uri, mime FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id", (self.site,)
         ).fetchall():
-            live_by_visit = dict(self._dated_values("live_span", "is_live", "resource = ?", (number,), times))
+            live_by_visit = dict(self._dated_values("live_span", "is_live", "resource = ?", (resource_id,), times))
             held_by_visit = dict(
-                self._dated_values("held_span", "is_held", "resource = ? AND archive = ?", (number, archive), times)
+                self._dated_values(
+                    "held_span", "is_held", "resource = ? AND archive = ?", (resource_id, archive), times
+                )
             )
             observations = [
                 Observation(time, live_by_visit.get(visit), held_by_visit.get(visit))
@@ -224,14 +229,16 @@ class VisitHistory:
                 yield visits[index], bool(observed)
                 index += 1
 
-    def _count_download(self, number: int, visit: int, digest: str | None, mime: str | None) -> bool:
+    def _count_download(self, resource_id: int, visit: int, digest: str | None, mime: str | None) -> bool:
         """Count a download; return whether no earlier visit saw the resource."""
-        first, before = self._data.execute("SELECT first_live, digest FROM resource WHERE id = ?", (number,)).fetchone()
+        first, before = self._data.execute(
+            "SELECT first_live, digest FROM resource WHERE id = ?", (resource_id,)
+        ).fetchone()
         has_changed = None not in (before, digest) and before != digest
         self._data.execute(
             "UPDATE resource SET first_live = ?, downloads = downloads + 1, changes = changes + ?, digest = ?, "
             "mime = ? WHERE id = ?",
-            (visit if first is None else first, has_changed, digest or before, encode_text(mime), number),
+            (visit if first is None else first, has_changed, digest or before, encode_text(mime), resource_id),
         )
         return first is None
 
@@ -245,9 +252,9 @@ class VisitHistory:
         )
         if not cursor.rowcount:
             columns = ", ".join((*names, "first", "last", value))
-            marks = ", ".join("?" * (len(names) + 3))
+            placeholders = ", ".join("?" * (len(names) + 3))
             self._data.execute(
-                f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*key, visit.id, visit.id, observed)
+                f"INSERT INTO {table} ({columns}) VALUES ({placeholders})", (*key, visit.id, visit.id, observed)
             )
 
     def _clear_last_visit(self) -> None:
@@ -258,5 +265,5 @@ class VisitHistory:
 
 
 def _make_visit(row: tuple[int, int, float, str, int | None]) -> SiteVisit:
-    number, site, time, stage, before = row
-    return SiteVisit(number, site, time, VisitStage(stage), before)
+    visit_id, site, time, stage, before = row
+    return SiteVisit(visit_id, site, time, VisitStage(stage), before)

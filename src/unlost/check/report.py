@@ -14,7 +14,7 @@ from unlost.statistics import wilson_interval
 
 _WIDTH = 1000.0  # of a bar, in units of its viewBox
 _HEIGHT = 100.0
-_MAX_COLUMNS = 400  # more would be narrower than a pixel
+_MAX_COLUMNS = 400  # further columns would be narrower than a pixel
 
 
 def draw_state_bar(states: Counter[AvailabilityState]) -> str:
@@ -185,7 +185,7 @@ def check_remarks(stats: CheckStats) -> list[str]:
         remarks.append(f"{sum(gone):,} more {verb} not on the web any more, of which archives have {gone[0]:,}.")
     if stats.migrated:
         remarks.append(f"{stats.migrated:,} would come back only in another format than they have.")
-    if stats.judged:
+    if stats.classified:
         remarks.append(_describe_sample(stats))
     stale = stats.stale
     if stale.known:
@@ -199,15 +199,15 @@ def check_remarks(stats: CheckStats) -> list[str]:
 
 def _describe_sample(stats: CheckStats) -> str:
     """Return the result of classifying captures."""
-    bad, judged, total = stats.bad.total(), stats.judged, stats.judgeable
-    text = f"Copies of {judged:,} of {format_count(total, 'page')} that archives have were looked into: "
+    bad, classified, total = stats.bad.total(), stats.classified, stats.classifiable
+    text = f"Copies of {classified:,} of {format_count(total, 'page')} that archives have were looked into: "
     if bad:
         why = ", ".join(f"{_VERDICT_TEXTS.get(word, word)} {count:,}" for word, count in stats.bad.most_common())
         text += f"{bad:,} would not come back, for want of a good one ({why})"
     else:
         text += "all are good"
-    low, high = wilson_interval(bad, judged, total)
-    if judged >= total:
+    low, high = wilson_interval(bad, classified, total)
+    if classified >= total:
         return f"{text}."
     return f"{text}; of all, between {format_percentage(low)} and {format_percentage(high)} would not."
 
@@ -238,14 +238,14 @@ def availability_to_json(availability: ResourceAvailability) -> dict[str, object
         "hops": live.hops,
         "in_sitemap": live.is_in_sitemap,
         "noarchive": live.is_noarchive,
-        "captures": availability.copies,
+        "captures": availability.captures,
         "last_stored": availability.last_capture,
         "stale_days": availability.stale_days,
         "migrated": availability.is_migrated,
         "same": availability.is_same,
         "verdict": availability.verdict,
         "archives": {
-            each.archive: {"captures": each.copies, "first": each.first, "last": each.last, "migrated": each.migrated}
+            each.archive: {"captures": each.captures, "first": each.first, "last": each.last, "migrated": each.migrated}
             for each in availability.held
         },
     }
@@ -271,9 +271,9 @@ def check_to_json(
         "held_by": {str(number): count for number, count in sorted(stats.by_archives.items())},
         "judged": {
             "count": stats.bad.total(),
-            "of": stats.judged,
-            "pages": stats.judgeable,
-            "interval": list(wilson_interval(stats.bad.total(), stats.judged, stats.judgeable)),
+            "of": stats.classified,
+            "pages": stats.classifiable,
+            "interval": list(wilson_interval(stats.bad.total(), stats.classified, stats.classifiable)),
         },
         "bad": dict(stats.bad),
         "archives": [asdict(use) for use in stats.archives],
@@ -361,7 +361,7 @@ def _describe_resource(availability: ResourceAvailability) -> tuple[str, str]:
     """Return the URL and a short description."""
     parts = [availability.mime]
     if availability.held:
-        parts.append(f"{availability.copies:,} copies, the last of {(availability.last_capture or '')[:8]}")
+        parts.append(f"{availability.captures:,} copies, the last of {(availability.last_capture or '')[:8]}")
     if availability.is_forbidden:
         parts.append("forbidden by robots.txt")
     if availability.live.is_noarchive:

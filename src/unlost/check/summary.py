@@ -16,16 +16,14 @@ from unlost.check.availability import (
 )
 from unlost.media_types import group_of
 
+# The next three constants only define groups. The benefit of a change is estimated by comparing a group with the rest
+# of the site, so their exact values matter little.
 DEEP_HOPS = 4
-"""Links from the home page, from which on a page counts as deep."""
+"""Minimum number of links between the home page and a deep page."""
 DEEP_PATH = 5
-"""Path segments from which on a page counts as deep."""
+"""Minimum number of path segments of a deep page."""
 NEW_DAYS = 30
-"""Days during which a URL counts as new.
-
-These three constants only define groups. The benefit of a change is estimated by comparing a group with the rest of the
-site, and does not depend on them directly.
-"""
+"""Days during which a URL counts as new."""
 _MAX_ADVICE = 5  # pieces of advice in a report
 _MAX_EXAMPLES = 3
 
@@ -75,7 +73,7 @@ class Advisor:
     """
 
     def __init__(self, now: str, *, knows_links: bool = True) -> None:
-        self._signs = {
+        self._tests = {
             each: test for each, test in _HINDRANCE_TESTS.items() if knows_links or each is not Hindrance.UNLINKED
         }
         self._since = dates.from_datetime(dates.to_datetime(now) - timedelta(days=NEW_DAYS))
@@ -113,7 +111,7 @@ class Advisor:
         return [*advice[:_MAX_ADVICE], *last]
 
     def _hindrance(self, availability: ResourceAvailability) -> Hindrance | None:
-        return next((hindrance for hindrance, test in self._signs.items() if test(availability, self._since)), None)
+        return next((hindrance for hindrance, test in self._tests.items() if test(availability, self._since)), None)
 
 
 def _is_new(availability: ResourceAvailability, since: str) -> bool:
@@ -144,7 +142,12 @@ _MAX_LABEL_LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityRow:
-    """Resources with a common property, counted by state."""
+    """Resources with a common property, counted by state.
+
+    Attributes:
+        label: The property.
+        states: Number of resources in each state.
+    """
 
     label: str
     states: Counter[AvailabilityState]
@@ -157,8 +160,8 @@ class AvailabilityRow:
     @property
     def share(self) -> float | None:
         """The recoverable share of the resources on the web whose availability is known; None if there are none."""
-        back, lost = self.states[AvailabilityState.REPLICATED], self.states[AvailabilityState.VULNERABLE]
-        return back / (back + lost) if back + lost else None
+        replicated, vulnerable = self.states[AvailabilityState.REPLICATED], self.states[AvailabilityState.VULNERABLE]
+        return replicated / (replicated + vulnerable) if replicated + vulnerable else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ class AvailabilityTable:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUse:
-    """What one archive holds of a site.
+    """The holdings of one archive for a site.
 
     Attributes:
         archive: The archive's id.
@@ -201,17 +204,17 @@ class CheckStats:
 
     Attributes:
         states: Number of resources in each state.
-        score: How much of what is on the web could be recovered.
+        score: How many of the resources on the web could be recovered.
         stale: Staleness of the captures of recoverable resources.
         canonical: Number of recoverable resources that an archive holds in the original format.
         migrated: Number of recoverable resources that archives hold only in another format.
-        same: Number of recoverable resources with a capture of exactly the current bytes.
+        same: Number of recoverable resources whose last capture in an archive has the digest of the current content.
         tables: Resources by media type, path depth and folder.
-        archives: What each archive holds.
+        archives: The holdings of each archive.
         advice: Recommended changes.
         by_archives: Number of resources held by exactly n archives, for each n above 0.
-        judged: Number of pages whose captures were classified.
-        judgeable: Number of pages that could be classified: HTML, on the web, and in archives.
+        classified: Number of pages whose captures were classified.
+        classifiable: Number of pages that could be classified: HTML, on the web, and in archives.
         bad: Number of classified pages without a good capture, by verdict.
     """
 
@@ -225,8 +228,8 @@ class CheckStats:
     archives: tuple[ArchiveUse, ...]
     advice: tuple[Advice, ...]
     by_archives: Counter[int]
-    judged: int = 0
-    judgeable: int = 0
+    classified: int = 0
+    classifiable: int = 0
     bad: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -239,12 +242,12 @@ class CheckStats:
 class _ArchiveTotals:
     resources: int = 0
     only: int = 0
-    copies: int = 0
+    captures: int = 0
     days: list[float] = field(default_factory=list)
 
 
 class CheckStatsBuilder:
-    """Computes the statistics from one resource after the other.
+    """Computes the statistics from resources that are added one at a time.
 
     Memory grows with the number of labels, plus one number per resource.
 
@@ -260,7 +263,7 @@ class CheckStatsBuilder:
         self._days: list[float] = []
         self._formats: Counter[bool | None] = Counter()
         self._by_archives: Counter[int] = Counter()
-        self._same = self._drawn = self._hits = self._judged = self._judgeable = 0
+        self._same = self._sampled = self._hits = self._classified = self._classifiable = 0
         self._bad: Counter[str] = Counter()
         self._advisor = Advisor(now, knows_links=knows_links)
 
@@ -272,15 +275,15 @@ class CheckStatsBuilder:
             rows = self._labelled[name]
             text = label(availability)[:_MAX_LABEL_LENGTH]
             rows.setdefault(text, Counter())[state] += 1
-        self._take_copies(availability)
-        self._judged += availability.verdict is not None
-        self._judgeable += availability.is_classifiable
+        self._count_captures(availability)
+        self._classified += availability.verdict is not None
+        self._classifiable += availability.is_classifiable
         if availability.verdict:
             self._bad[availability.verdict] += 1
         if availability.is_live:
             self._advisor.add(availability)
             if availability.is_sampled and availability.is_held is not None:
-                self._drawn += 1
+                self._sampled += 1
                 self._hits += availability.is_held
         if state is AvailabilityState.REPLICATED:
             self._formats[availability.is_migrated] += 1
@@ -288,14 +291,14 @@ class CheckStatsBuilder:
             if (days := availability.stale_days) is not None:
                 self._days.append(days)
 
-    def _take_copies(self, availability: ResourceAvailability) -> None:
+    def _count_captures(self, availability: ResourceAvailability) -> None:
         if availability.held:
             self._by_archives[len(availability.held)] += 1
         for held in availability.held:
             use = self._uses.setdefault(held.archive, _ArchiveTotals())
             use.resources += 1
             use.only += len(availability.held) == 1
-            use.copies += held.copies
+            use.captures += held.captures
             days = ResourceAvailability(availability.live, (held,)).stale_days
             if days is not None:
                 use.days.append(days)
@@ -310,11 +313,11 @@ class CheckStatsBuilder:
             live,
             self._states[AvailabilityState.REPLICATED],
             self._states[AvailabilityState.VULNERABLE],
-            self._drawn,
+            self._sampled,
             self._hits,
         )
         uses = [
-            ArchiveUse(name, use.resources, use.only, use.copies, summarize_staleness(use.days))
+            ArchiveUse(name, use.resources, use.only, use.captures, summarize_staleness(use.days))
             for name, use in sorted(self._uses.items(), key=lambda each: (-each[1].resources, each[0]))
         ]
         return CheckStats(
@@ -328,8 +331,8 @@ class CheckStatsBuilder:
             tuple(uses),
             tuple(self._advisor.advice()),
             self._by_archives,
-            self._judged,
-            self._judgeable,
+            self._classified,
+            self._classifiable,
             self._bad,
         )
 

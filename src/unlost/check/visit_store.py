@@ -1,4 +1,4 @@
-# ruff: noqa: S608  what is put into statements are names of our own tables and columns
+# ruff: noqa: S608  only names of tables and columns are inserted into statements
 """The SQLite database of visits, opened by one process at a time, and the tables of the visit in progress."""
 
 import sqlite3
@@ -74,7 +74,7 @@ CREATE TABLE loss (
 );
 """
 _ADDED_TABLES = "CREATE TABLE IF NOT EXISTS judged (resource INTEGER PRIMARY KEY, verdict TEXT NOT NULL)"
-"""A table that the first databases lack; created when one is opened for writing."""
+"""A table that databases of the first version lack; created when one is opened for writing."""
 
 
 class VisitDatabase:
@@ -98,8 +98,8 @@ class VisitDatabase:
         if is_read_only and not file.exists():
             raise unreadable_error_for_errno(file, ENOENT, "nothing was watched into it yet")
         with translate_visit_errors(file):
-            # A WAL that a killed process left must be replayed, which needs write access. Without one, the file is
-            # opened as immutable: any other mode creates files next to it.
+            # The WAL of a killed process must be replayed, which needs write access. Without a WAL, the file is opened
+            # as immutable, because any other mode creates files next to it.
             mode = "mode=rw" if companions[1].exists() else "immutable=1"
             database_uri = f"{file.absolute().as_uri()}?{mode if is_read_only else 'mode=rwc'}"
             self.connection = sqlite3.connect(database_uri, uri=True, isolation_level=None, timeout=0)
@@ -110,7 +110,7 @@ class VisitDatabase:
                 raise
 
     def __enter__(self) -> Self:
-        """Return the database itself."""
+        """Return self."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,7 +131,7 @@ class VisitDatabase:
     def sites(self) -> list[tuple[int, str]]:
         """Return the id and the URL of all sites, in the order in which they were added."""
         return [
-            (int(number), str(url)) for number, url in self.connection.execute("SELECT id, url FROM site ORDER BY id")
+            (int(site_id), str(url)) for site_id, url in self.connection.execute("SELECT id, url FROM site ORDER BY id")
         ]
 
 
@@ -217,14 +217,14 @@ class SiteVisit:
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """How a CDX listing ended.
+    """The result of a CDX listing.
 
     Attributes:
         archive: The archive's id.
         prefix: The URL prefix that was listed.
         is_whole: Whether the listing is complete.
         rows: Number of rows.
-        beside: Number of listed URLs that the crawl did not find.
+        beside: Number of listed URLs that the crawl did not find. The name is part of the JSON output.
         message: The error; None if the listing is complete.
     """
 
@@ -237,7 +237,7 @@ class ListingResult:
 
 
 class CurrentVisit:
-    """The tables of the visit in progress."""
+    """The tables of the visit in progress, or of the last one."""
 
     def __init__(self, file: VisitDatabase, visit: SiteVisit) -> None:
         self.visit = visit
@@ -254,14 +254,14 @@ class CurrentVisit:
         """
         with self._transaction():
             for each in resources:
-                number = self._get_or_add_resource(each)
-                before = self._load_live(number)
+                resource_id = self._get_or_add_resource(each)
+                before = self._load_live(resource_id)
                 if before is None or before.uri == each.uri or _response_rank(before) < _response_rank(each):
                     self._data.execute(
                         f"INSERT INTO live (resource, {_LIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                         "?, ?, ?) "
                         f"ON CONFLICT (resource) DO UPDATE SET {_LIVE_UPDATES}",
-                        (number, *_live_values(each)),
+                        (resource_id, *_live_values(each)),
                     )
 
     def mark_crawled(self) -> None:
@@ -281,13 +281,13 @@ class CurrentVisit:
         return seen
 
     def record_listing(self, result: ListingResult, held: Mapping[str, ArchiveHolding]) -> None:
-        """Store a listing and how it ended, in one transaction.
+        """Store the holdings of a listing and its result, in one transaction.
 
         Holdings of resources that were not crawled are dropped.
         """
         with self._transaction():
-            numbers = dict(self._seen_numbers(held))
-            self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
+            resource_ids = dict(self._seen_ids(held))
+            self._insert_holdings((resource_ids[key], each) for key, each in held.items() if key in resource_ids)
             self._data.execute(
                 "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -304,11 +304,11 @@ class CurrentVisit:
     def record_holdings(self, held: Mapping[str, ArchiveHolding]) -> None:
         """Store holdings by key. Holdings of resources that were not crawled are dropped."""
         with self._transaction():
-            numbers = dict(self._seen_numbers(held))
-            self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
+            resource_ids = dict(self._seen_ids(held))
+            self._insert_holdings((resource_ids[key], each) for key, each in held.items() if key in resource_ids)
 
     def listings(self) -> list[ListingResult]:
-        """Return how all listings ended."""
+        """Return the results of all listings."""
         rows = self._data.execute(
             "SELECT archive, prefix, is_whole, rows, beside, message FROM listed WHERE site = ? ORDER BY 1, 2",
             (self.visit.site,),
@@ -329,7 +329,7 @@ class CurrentVisit:
         """Choose the resources that archives are queried for one by one.
 
         Resources with the lowest hashes of their keys are chosen: a pseudo-random sample that is the same at every
-        visit.
+        visit, so that it shows how resources change from one visit to the next.
 
         Args:
             max_size: Size of the sample; None for all resources.
@@ -338,11 +338,11 @@ class CurrentVisit:
         rows = self._data.execute(
             f"SELECT resource, key, {_QUALIFIED_LIVE_COLUMNS} FROM {_FROM_LIVE}", (self.visit.site,)
         ).fetchall()
-        held = {number for (number,) in self._data.execute("SELECT DISTINCT resource FROM held")}
+        held = {resource_id for (resource_id,) in self._data.execute("SELECT DISTINCT resource FROM held")}
         candidates = [
-            (sha256(str(key).encode("utf-8", "surrogatepass")).digest(), number)
-            for number, key, *fields in rows
-            if is_countable(_make_live_resource(str(key), fields)) and (include_held or number not in held)
+            (sha256(str(key).encode("utf-8", "surrogatepass")).digest(), resource_id)
+            for resource_id, key, *fields in rows
+            if is_countable(_make_live_resource(str(key), fields)) and (include_held or resource_id not in held)
         ]
         candidates.sort()
         chosen = candidates if max_size is None else candidates[:max_size]
@@ -352,7 +352,7 @@ class CurrentVisit:
                 (self.visit.site,),
             )
             self._data.executemany(
-                "UPDATE live SET is_drawn = 1 WHERE resource = ?", [(number,) for _, number in chosen]
+                "UPDATE live SET is_drawn = 1 WHERE resource = ?", [(resource_id,) for _, resource_id in chosen]
             )
 
     def sample(self) -> list[tuple[int, str, str | None]]:
@@ -361,11 +361,11 @@ class CurrentVisit:
             f"SELECT live.resource, live.uri, live.mime FROM {_FROM_LIVE} AND is_drawn ORDER BY live.resource",
             (self.visit.site,),
         )
-        return [(int(number), decode_text(uri), decode_text(mime)) for number, uri, mime in rows]
+        return [(int(resource_id), decode_text(uri), decode_text(mime)) for resource_id, uri, mime in rows]
 
-    def record_verdict(self, number: int, verdict: str) -> None:
-        """Store why the captures of a resource are bad; empty if one is good."""
-        self._data.execute("INSERT OR REPLACE INTO judged VALUES (?, ?)", (number, verdict))
+    def record_verdict(self, resource_id: int, verdict: str) -> None:
+        """Store why the captures of a resource are bad; `GOOD_CAPTURE` if one is good."""
+        self._data.execute("INSERT OR REPLACE INTO judged VALUES (?, ?)", (resource_id, verdict))
 
     def verdicts(self) -> dict[int, str]:
         """Return the verdicts by resource id."""
@@ -373,7 +373,7 @@ class CurrentVisit:
             "SELECT judged.resource, verdict FROM judged JOIN resource ON resource.id = judged.resource WHERE site = ?",
             (self.visit.site,),
         )
-        return {int(number): str(verdict) for number, verdict in rows}
+        return {int(resource_id): str(verdict) for resource_id, verdict in rows}
 
     def answered_queries(self) -> set[tuple[int, str]]:
         """Return the resource id and the archive of every query that was answered."""
@@ -382,7 +382,7 @@ class CurrentVisit:
             "WHERE site = ? AND has_answered",
             (self.visit.site,),
         )
-        return {(int(number), str(archive)) for number, archive in rows}
+        return {(int(resource_id), str(archive)) for resource_id, archive in rows}
 
     def availabilities(self, archives: Iterable[str]) -> Iterator[ResourceAvailability]:
         """Yield all countable resources, by URL key, with their holdings.
@@ -402,25 +402,27 @@ class CurrentVisit:
             f"FROM {_FROM_LIVE} ORDER BY key",
             (self.visit.site,),
         ).fetchall()
-        for number, key, first, is_drawn, *fields in rows:
+        for resource_id, key, first, is_drawn, *fields in rows:
             live = _make_live_resource(str(key), fields)
-            # A redirect counts only if it was a resource at an earlier visit: then the resource is gone.
+            # A redirect counts only if its URL was a resource at an earlier visit, which is gone now.
             if live.outcome is CrawlOutcome.EXCLUDED or (first is None and not is_countable(live)):
                 continue
             held = tuple(
-                ArchiveHolding(archive, copies, begin, end, digest, None if migrated is None else bool(migrated))
-                for archive, copies, begin, end, digest, migrated in self._data.execute(
+                ArchiveHolding(archive, captures, begin, end, digest, None if migrated is None else bool(migrated))
+                for archive, captures, begin, end, digest, migrated in self._data.execute(
                     "SELECT archive, copies, first, last, digest, migrated FROM held WHERE resource = ? "
                     "ORDER BY archive",
-                    (number,),
+                    (resource_id,),
                 )
             )
-            answered = self._archives_answered(number)
+            answered = self._archives_answered(resource_id)
             is_settled = queried <= listed | answered
             first_seen = None if first is None else dates.from_epoch(str(int(first)))
             yield (
-                int(number),
-                ResourceAvailability(live, held, is_settled, bool(is_drawn), first_seen, verdicts.get(int(number))),
+                int(resource_id),
+                ResourceAvailability(
+                    live, held, is_settled, bool(is_drawn), first_seen, verdicts.get(int(resource_id))
+                ),
             )
 
     def complete_listings(self) -> frozenset[str]:
@@ -430,20 +432,20 @@ class CurrentVisit:
             complete[each.archive] = complete.get(each.archive, True) and each.is_whole
         return frozenset(archive for archive, is_whole in complete.items() if is_whole)
 
-    def _archives_answered(self, number: int) -> set[str]:
-        rows = self._data.execute("SELECT archive FROM asked WHERE resource = ? AND has_answered", (number,))
+    def _archives_answered(self, resource_id: int) -> set[str]:
+        rows = self._data.execute("SELECT archive FROM asked WHERE resource = ? AND has_answered", (resource_id,))
         return {str(archive) for (archive,) in rows}
 
     def _insert_holdings(self, rows: Iterable[tuple[int, ArchiveHolding]]) -> None:
         self._data.executemany(
             "INSERT OR REPLACE INTO held VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (number, each.archive, each.copies, each.first, each.last, each.digest, each.migrated)
-                for number, each in rows
+                (resource_id, each.archive, each.captures, each.first, each.last, each.digest, each.migrated)
+                for resource_id, each in rows
             ],
         )
 
-    def _seen_numbers(self, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
+    def _seen_ids(self, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Yield key and id of those of the keys that were crawled."""
         for key in keys:
             row = self._data.execute(f"SELECT id FROM {_FROM_LIVE} AND key = ?", (self.visit.site, key)).fetchone()
@@ -459,13 +461,13 @@ class CurrentVisit:
         ).fetchone()
         return int(row[0])
 
-    def _load_live(self, number: int) -> LiveResource | None:
-        row = self._data.execute(f"SELECT {_LIVE_COLUMNS} FROM live WHERE resource = ?", (number,)).fetchone()
+    def _load_live(self, resource_id: int) -> LiveResource | None:
+        row = self._data.execute(f"SELECT {_LIVE_COLUMNS} FROM live WHERE resource = ?", (resource_id,)).fetchone()
         return None if row is None else _make_live_resource("", row)
 
 
 def _response_rank(resource: LiveResource) -> int:
-    """Rank the responses at one key: a page, then one that robots.txt forbids, then an error."""
+    """Return the rank of a response among those at one key: page, forbidden by robots.txt, error, other."""
     if not is_countable(resource):
         return 0
     if is_live_resource(resource):

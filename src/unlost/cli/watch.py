@@ -75,7 +75,7 @@ def survey_object(watched: WatchedSite) -> dict[str, object]:
             {
                 "time": _date(each.time),
                 "dated": each.is_dated,
-                "look": each.look,
+                "look": each.health,
                 "reason": each.reason,
                 "new": each.new_resources,
                 **{state.value: each.states[state] for state in AvailabilityState},

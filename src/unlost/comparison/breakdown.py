@@ -14,7 +14,7 @@ from unlost.errors import DateError
 from unlost.media_types import UNKNOWN_TYPE, group_of
 from unlost.uri.names import path_depth
 
-_MAX_TYPES = 40  # rows of media types; there are hardly more real ones, but servers may send anything
+_MAX_TYPES = 40  # rows of media types; sites hardly have more real ones, but servers may send any text
 _MAX_LABEL_LENGTH = 80
 _MAX_DEPTH = 10  # deeper paths share one row
 
@@ -211,7 +211,7 @@ def _age(captured: int | None, modified: int | None, last: int | None) -> str:
 
 
 def _date_seconds(digits: int) -> int | None:
-    """Return a date of 14 digits in seconds, never 0; None for an invalid date, since servers send any."""
+    """Return a date of 14 digits in seconds, never 0; None for an invalid date, which servers may send."""
     minute, second = divmod(digits, 100)
     seconds = _seconds(minute)
     # A leap second counts as the second before it, as in `unlost.dates`.

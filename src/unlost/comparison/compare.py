@@ -28,7 +28,7 @@ from unlost.html.text import ExtractedText, extract_text, text_resemblance
 from unlost.media_types import is_textual
 
 SIMILARITY_THRESHOLD = 0.75
-"""Share of common shingles from which on two texts are almost identical; part of the measure's definition."""
+"""Minimum share of common shingles of texts that are almost identical, as defined in the dissertation."""
 _THREADS = 4  # maximum, since each may have a large body in memory
 _QUEUED_PER_THREAD = 8  # pairs queued for each thread, to keep it busy with bounded memory
 
@@ -44,7 +44,7 @@ class ComparisonOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextSimilarity:
-    """How much text two versions of a resource share.
+    """Similarity of the texts of two versions of a resource.
 
     Attributes:
         share: Share of common 10-word shingles, from 0 to 1; None if unknown.
@@ -110,7 +110,7 @@ class Comparison:
         recovered: Resources of the recovered site.
         identical: Names of the identical resources. Most resources are, and only their names are stored.
         different: All other resources, by name.
-        similar_at: Share of common shingles from which on texts are almost identical.
+        similar_at: Minimum share of common shingles of texts that are almost identical.
         requests: Number of requests that the recovery took; None if unknown.
     """
 
@@ -226,7 +226,7 @@ def compare_sites(
         recovered: The recovered site.
         similarity: Compares the texts of two versions, such as `TextComparer.similarity`. Called from several threads,
             only for changed textual resources; must not raise.
-        similar_at: Share of common shingles from which on texts are almost identical.
+        similar_at: Minimum share of common shingles of texts that are almost identical.
         on_pair: Called with the number of compared pairs and their total.
     """
     first, second = original.resources, recovered.resources
@@ -249,7 +249,7 @@ def compare_sites(
 
 
 def _versions(resources: SiteResources) -> dict[str, tuple[bytes, int]]:
-    """Return a key for each resource that is equal for identical versions only."""
+    """Return digest and size of each resource by name; only identical versions have the same."""
     columns = resources.columns()
     return dict(zip(columns.names, zip(columns.digests, columns.sizes, strict=True), strict=True))
 
@@ -257,7 +257,14 @@ def _versions(resources: SiteResources) -> dict[str, tuple[bytes, int]]:
 def _match_resource(
     name: str, first: SiteResource | None, second: SiteResource | None, listed: Collection[str] = frozenset()
 ) -> ComparedResource:
-    """Return the outcome for a resource. `listed` are the names of resources that archives are known to hold."""
+    """Return the outcome for a resource.
+
+    Args:
+        name: Name of the resource.
+        first: The resource in the original site; None without one.
+        second: The resource in the recovered site; None without one.
+        listed: Names of resources that archives are known to hold.
+    """
     if first is None or second is None:
         resource = first or second
         textual = resource is not None and is_textual(likely_type(resource))
@@ -300,7 +307,7 @@ def _compute_in_order(
             yield done, future.result()
         is_complete = True
     finally:
-        # After an interrupt, do not wait: documents may take long, and their reader aborts them.
+        # After an interrupt, threads are not awaited: documents may take long, and their reader aborts them.
         pool.shutdown(wait=is_complete, cancel_futures=True)
 
 
@@ -328,11 +335,9 @@ class TextComparer:
         self._documents.__exit__(kind, error, trace)
 
     def similarity(self, original: SiteResource, recovered: SiteResource) -> TextSimilarity:
-        """Return how much text two versions of a resource share, or why that is unknown.
+        """Return the similarity of two versions of a resource, or why it is unknown. Never raises for their content.
 
-        Never raises for their content.
-
-        Two texts without words, such as scanned pages, are `no-words`: nothing indicates that they are alike.
+        Two texts without words, such as those of scanned pages, are `no-words`: there is no evidence of similarity.
         """
         first = self._text(self._original, original)
         if isinstance(first, str):

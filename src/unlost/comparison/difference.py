@@ -11,7 +11,14 @@ from unlost.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ResourceCounts:
-    """Number of resources by outcome: recovered unchanged, with changes, or not, and not in the original."""
+    """Number of resources by outcome.
+
+    Attributes:
+        identical: Recovered unchanged.
+        changed: Recovered with changes.
+        missing: Not recovered.
+        added: Recovered, but not in the original.
+    """
 
     identical: int = 0
     changed: int = 0
@@ -36,7 +43,11 @@ class ResourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class Penalties:
-    """Weight of each kind of difference, from 0 (ignored) to 1. Raises UsageError for other numbers."""
+    """Weight of each kind of difference, from 0 (ignored) to 1.
+
+    Raises:
+        UsageError: A weight is not in this range.
+    """
 
     changed: float = 1.0
     missing: float = 1.0
@@ -64,9 +75,12 @@ class Penalties:
 
 @dataclass(frozen=True, slots=True)
 class SiteDifference:
-    """The difference vector: shares of changed and missing resources in the original, of added ones in the recovery.
+    """The difference vector of the dissertation. A perfect recovery has (0, 0, 0), a lost site (0, 1, 0).
 
-    Each is between 0 and 1. A perfect recovery has (0, 0, 0), a lost site (0, 1, 0).
+    Attributes:
+        changed: Share of changed resources in the original, from 0 to 1.
+        missing: Share of missing resources in the original.
+        added: Share of added resources in the recovered site.
     """
 
     changed: float
@@ -88,7 +102,7 @@ class SiteDifference:
 
     @property
     def success(self) -> float:
-        """The sum, from 0 to 2: **the lower, the better**."""
+        """The sum of the shares, from 0 to 2: **the lower, the better**."""
         return self.changed + self.missing + self.added
 
 
@@ -110,7 +124,7 @@ def weigh_difference(
     >>> weigh_difference([0.5, 1.0], [1.0], [], ResourceCounts(identical=1, changed=2, missing=1)).success
     0.625
     """
-    # The exact sum does not depend on the order of the penalties.
+    # fsum() is exact, so that the result does not depend on the order of the penalties.
     return SiteDifference(
         _share(math.fsum(changed), counts.original),
         _share(math.fsum(missing), counts.original),
@@ -161,12 +175,16 @@ def success_levels(counts: ResourceCounts, similar: int, held: int) -> tuple[Suc
     return tuple(SuccessLevel(name, penalties, SiteDifference.of(of, penalties)) for name, penalties, of in rows)
 
 
-_MAX_URL_LENGTH = 2_000  # characters that a pattern is matched against, which bounds the cost of hostile URLs
+_MAX_URL_LENGTH = 2_000  # characters that a pattern is matched against, to bound the cost of hostile URLs
 
 
 @dataclass(frozen=True, slots=True)
 class PenaltyRules:
-    """Penalties by resource: those of the last matching rule, otherwise `default`."""
+    """Penalties by resource: those of the last matching rule.
+
+    Attributes:
+        default: Penalties of resources that no rule matches.
+    """
 
     default: Penalties = field(default_factory=Penalties)
     _rules: tuple[tuple[Callable[[str, str], bool], Penalties], ...] = ()
@@ -210,7 +228,7 @@ class PenaltyRules:
 
 
 def _split_rule(text: str, what: str) -> tuple[str, Penalties]:
-    # Split at the last `=`, since an expression may contain the character and penalties do not.
+    # Split at the last `=`, since an expression may contain one and penalties do not.
     pattern, mark, penalties = text.rpartition("=")
     if not mark or not pattern:
         raise UsageError(f"`{text[:80]}`: expected {what}=C,M,A")

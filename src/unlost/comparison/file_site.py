@@ -97,9 +97,9 @@ def _escape_path(path: str) -> str:
 
 
 _CHUNK_BYTES = 1 << 18
-# O_NONBLOCK: do not wait for the writer of a pipe. O_NOFOLLOW: the file may have been replaced by a symbolic link.
+# O_NONBLOCK: open() must not wait for the writer of a pipe. O_NOFOLLOW: the file may have been replaced by a link.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Directory of HTTrack, which also writes pages of its own next to the directories of hosts.
+# The cache directory of HTTrack, which also writes pages of its own next to the directories of hosts.
 _HTTRACK = "hts-cache"
 
 
@@ -135,7 +135,7 @@ class FileSite:
 
     def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
         """Return at most `max_bytes` of the body of a resource. Raises InputError, OSError."""
-        file = self._files[self._table.locate(resource.place)[0]]
+        file = self._files[self._table.locate(resource.location)[0]]
         try:
             with self._source.open(file) as opened:
                 content = opened.read(max_bytes + 1)
@@ -172,7 +172,7 @@ def read_folder(
         with _open_regular_file(root / MANIFEST_NAME) as opened:
             manifest = ExportManifestIndex(str(root / MANIFEST_NAME), opened)
     elif base is None:
-        source.skipped = _names_beside_hosts(root)
+        source.skipped = _names_next_to_hosts(root)
     return read_file_site(source, str(root), base=base, manifest=manifest, ignore_case=ignore_case, on_read=on_read)
 
 
@@ -187,7 +187,16 @@ def read_file_site(
 ) -> FileSite:
     """Read the site that consists of these files.
 
-    `name` is the directory or package in messages. Raises as `read_folder`.
+    Args:
+        source: The files.
+        name: The directory or package, for messages.
+        base: As for `read_folder`.
+        manifest: The manifest of an export; None without one.
+        ignore_case: As for `read_folder`.
+        on_read: As for `read_folder`.
+
+    Raises:
+        UsageError, InputError, OSError: As `read_folder`.
     """
     base_url = None if base is None else parse_base_url(base)
     reader = FileSiteReader(source, name, base_url, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
@@ -206,7 +215,7 @@ class ExportManifestIndex:
         self._entries = {entry.path: entry for entry in entries}
 
     def url_of(self, path: str) -> str:
-        """Return the URL of a file. That of a file added after the export is derived from its path. Raises UriError."""
+        """Return the URL of a file; for a file added after the export, it is derived from the path. Raises UriError."""
         entry = self._entries.get(path)
         return url_of_path(path, self.header.base) if entry is None else entry.url
 
@@ -223,8 +232,8 @@ class ExportManifestIndex:
         entry = self._entries.get(path)
         if entry is None or entry.file_size != size or _decode_sha1(entry.file_digest) != digest:
             return digest, size, NO_DATE
-        moment = int(entry.datetime) if entry.datetime.isdigit() and len(entry.datetime) == 14 else NO_DATE
-        return _decode_sha1(entry.digest), entry.size, moment
+        date = int(entry.datetime) if entry.datetime.isdigit() and len(entry.datetime) == 14 else NO_DATE
+        return _decode_sha1(entry.digest), entry.size, date
 
     def mime(self, path: str) -> str | None:
         """Return the media type of a file; None if the manifest has none."""
@@ -265,7 +274,12 @@ class FileSiteReader:
         self._bytes = 0
 
     def read_file(self, path: str, modified: int) -> None:
-        """Read one file. `modified` is its modification date, 14 digits or `NO_DATE`."""
+        """Read one file.
+
+        Args:
+            path: Its path, with slashes.
+            modified: Its modification date, 14 digits or `NO_DATE`.
+        """
         manifest = self._manifest
         if manifest is not None and not manifest.is_site_file(path):
             if path != MANIFEST_NAME:
@@ -290,12 +304,12 @@ class FileSiteReader:
             self.report("unreadable", path, getattr(error, "strerror", None) or str(error))
             self.skipped["unreadable"] += 1
             return
-        mime, moment = guess_media_type(path, head), NO_DATE
+        mime, date = guess_media_type(path, head), NO_DATE
         if manifest is not None:
             mime = manifest.mime(path) or mime
-            digest, size, moment = manifest.match_capture(path, digest, size)
+            digest, size, date = manifest.match_capture(path, digest, size)
         # Of two files with the same name, the one that was modified last counts.
-        self.table.add(name, uri, moment, modified, mime, digest, size, None, (len(self.files), 0, 0))
+        self.table.add(name, uri, date, modified, mime, digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
 
     def _digest(self, path: str) -> tuple[bytes, int, bytes]:
@@ -316,7 +330,11 @@ class FileSiteReader:
 
 
 class _FolderFiles:
-    """The files in a directory. `skipped` are names at its top that do not belong to the site."""
+    """The files in a directory.
+
+    Attributes:
+        skipped: Names at its top that do not belong to the site.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -350,7 +368,7 @@ class _FolderFiles:
 
     def _list_folder(self, folder: str, reader: FileSiteReader) -> list[str]:
         try:
-            return sorted(os.listdir(self._root / folder))  # noqa: PTH208  names, and no more objects than needed
+            return sorted(os.listdir(self._root / folder))  # noqa: PTH208  only names, without an object for each
         except OSError as error:
             reader.report("unreadable", folder, error.strerror or str(error))
             return []
@@ -360,7 +378,7 @@ class _FolderFiles:
         return _open_regular_file(self._root / path)
 
 
-def _names_beside_hosts(root: Path) -> frozenset[str]:
+def _names_next_to_hosts(root: Path) -> frozenset[str]:
     """Return the names next to the directories of hosts.
 
     Raises UsageError if the directories are not named after hosts.
@@ -378,8 +396,8 @@ def _names_beside_hosts(root: Path) -> frozenset[str]:
     archives = [name for name in unexpected if is_archive_name(name)]
     if archives and not hosts:
         is_link = (root / archives[0]).is_symlink()
-        beside = next((name for name in unexpected if name not in archives), None)
-        reason = "a link" if is_link or beside is None else f"beside {ascii(beside)[:60]}"
+        other_name = next((name for name in unexpected if name not in archives), None)
+        reason = "a link" if is_link or other_name is None else f"beside {ascii(other_name)[:60]}"
         message = f"expected archive files and nothing else, or a site, found {ascii(archives[0])[:60]}, {reason}"
         raise UsageError(f"{root}: {message}: name the archive file itself, or give --base if it is a part of the site")
     if unexpected or not hosts:
@@ -407,7 +425,7 @@ def date_number(seconds: float) -> int:
 
 
 _EXPAND_CHUNK_BYTES = 1 << 20
-_MAX_EXPANDED_BYTES = 64 << 30  # of a decompressed tar file, in the directory for temporary files
+_MAX_EXPANDED_BYTES = 64 << 30  # limit of a decompressed tar file, in the directory for temporary files
 _DAMAGE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
@@ -544,13 +562,13 @@ class _TarFiles:
         weakref.finalize(self, self._file.close)
         self._file.seek(0)
         self._members: dict[str, tarfile.TarInfo] = {}
-        self._others = 0
+        self._skipped_members = 0
         with tarfile.open(fileobj=self._file, mode="r:") as archive:
             for member in archive:
                 if member.isreg():
                     self._members[_strip_dot_slash(member.name)] = member
                 elif not member.isdir():
-                    self._others += 1
+                    self._skipped_members += 1
 
     def names(self) -> list[str]:
         """Return the paths of the files."""
@@ -558,8 +576,8 @@ class _TarFiles:
 
     def walk(self, reader: FileSiteReader) -> Iterator[tuple[str, int]]:
         """Yield the files."""
-        if self._others:
-            reader.skipped["link"] += self._others
+        if self._skipped_members:
+            reader.skipped["link"] += self._skipped_members
         for name, member in self._members.items():
             yield name, date_number(member.mtime)
 
@@ -570,11 +588,11 @@ class _TarFiles:
 
 
 class _FileSection(io.RawIOBase):
-    """A section of a file, read without changing the file's position."""
+    """A section of a file, read without changing the file's position, so that several threads can read it."""
 
     def __init__(self, descriptor: int, start: int, size: int) -> None:
-        self._number = descriptor
-        self._at = start
+        self._descriptor = descriptor
+        self._position = start
         self._end = start + size
 
     def readable(self) -> bool:
@@ -583,9 +601,9 @@ class _FileSection(io.RawIOBase):
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         """Read into a buffer."""
-        data = os.pread(self._number, min(len(buffer), self._end - self._at), self._at)
+        data = os.pread(self._descriptor, min(len(buffer), self._end - self._position), self._position)
         buffer[: len(data)] = data
-        self._at += len(data)
+        self._position += len(data)
         return len(data)
 
 

@@ -47,11 +47,15 @@ SKIP_REASONS = {
     "special-file": ("device or pipe", "devices or pipes"),
     "unreadable": ("file that cannot be read", "files that cannot be read"),
 }
-"""Singular and plural of what is no resource of a site, by reason."""
+"""Descriptions of files and records that are not resources of a site, by reason: singular and plural."""
 
 
 def describe_skipped(reason: str, count: int) -> str:
-    """Return a description of what was skipped in a site. The key of other WARC records is their type.
+    """Return a description of skipped files or records of a site.
+
+    Args:
+        reason: A key of `SKIP_REASONS`, or the type of other WARC records.
+        count: Number of files or records.
 
     >>> describe_skipped("redirect", 3), describe_skipped("cut", 1), describe_skipped("request", 2)
     ('3 redirects', '1 copy that breaks off', '2 records of the type request')
@@ -146,7 +150,7 @@ def reconstruction_diagram(counts: ResourceCounts) -> str:
     if counts.changed:
         shapes.append(_shape("changed", _ring_sector(hole, core, 0.0, changed_share)))
     if counts.missing or not total:
-        # A thin line marks the hole, even if there is nothing else.
+        # A thin line marks the hole, even without any other shape.
         line = f'fill="none" stroke="{_LINE}" stroke-width="0.75" stroke-dasharray="3 2"'
         shapes.append(f'<circle class="missing" r="{_format_number(hole)}" {line}/>')
     edge = _format_number(_RADIUS + _MARGIN)
@@ -166,7 +170,7 @@ def _shape(name: str, path: str) -> str:
 
 def _ring_sector(inner: float, outer: float, begin: float, end: float) -> str:
     """Return the sector of a ring between two angles, in turns from 0 to 1 clockwise from the top."""
-    # SVG draws no arc whose ends coincide, so a whole ring consists of two circles.
+    # SVG omits an arc whose ends coincide (SVG 1.1, appendix F.6.2), so a whole ring consists of two circles.
     if begin <= 0.0 and end >= 1.0:
         return _ring(inner, outer)
     middle = (begin + end) / 2
@@ -177,7 +181,7 @@ def _ring_sector(inner: float, outer: float, begin: float, end: float) -> str:
 
 
 def _arc(radius: float, turn: float, clockwise: int) -> str:
-    """Return an arc of at most half a turn: the rounded ends of a longer one may coincide."""
+    """Return an arc of at most half a turn. The ends of a longer one might coincide after rounding."""
     return f"A{_format_number(radius)} {_format_number(radius)} 0 0 {clockwise} {_point(radius, turn)}"
 
 

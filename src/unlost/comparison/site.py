@@ -1,6 +1,6 @@
-"""A site and its resources, wherever they are stored, and the detection of what a path contains.
+"""A site and its resources in any form of storage, and the detection of that form.
 
-Resources are stored in columns, about 400 bytes each, since sites have millions of them.
+Resources are stored in columns, about 400 bytes each, because a site may have millions of them.
 """
 
 import mimetypes
@@ -38,7 +38,7 @@ class SiteResource(NamedTuple):
         digest: SHA-1 of the body without any coding, 20 bytes.
         size: Length of that body in bytes.
         migrated: Whether an archive has converted it to another format; None if unknown.
-        place: Location of the body; opaque outside the site that it belongs to.
+        location: Location of the body; opaque outside the site that it belongs to.
     """
 
     name: str
@@ -49,7 +49,7 @@ class SiteResource(NamedTuple):
     digest: bytes
     size: int
     migrated: bool | None
-    place: object
+    location: object
 
 
 NO_DATE = -1
@@ -72,7 +72,7 @@ class ResourceColumns(NamedTuple):
 
 
 class SiteResources(Mapping[str, SiteResource]):
-    """The resources of a site by name; of several captures of one resource, the one that counts."""
+    """The resources of a site by name. Of several captures of one resource, the best counts; see `ResourceTable`."""
 
     @abstractmethod
     def columns(self) -> ResourceColumns:
@@ -101,8 +101,8 @@ class Site(Protocol):
         resources: The resources.
         listed: Names of resources that archives are known to hold and that were not fetched; only in a recovery.
         requests: Number of requests for captures and listings that a recovery took; None if unknown.
-        skipped: Number of records that are no resources, by reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
-        problems: What could not be read.
+        skipped: Number of records that are not resources, by reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
+        problems: Unreadable files and records.
     """
 
     resources: SiteResources
@@ -121,7 +121,7 @@ class Site(Protocol):
         ...
 
 
-# Types that servers send for unknown files; the file extension of the URL is used instead, for documents.
+# Types that servers send for unknown files. For documents, the file extension of the URL is used instead.
 _UNSPECIFIC_TYPES = frozenset({UNKNOWN_TYPE, "application/octet-stream", "binary/octet-stream", "application/download"})
 _TYPES_BY_EXTENSION = {
     "htm": "text/html",
@@ -183,7 +183,7 @@ _MIGRATED_VALUES = (None, False, True)
 class ResourceTable(SiteResources):
     """Resources by name. Other captures of a resource are stored, too, since revisits may refer to them.
 
-    A `SiteResource` is created on access; its `place` is the index of its row. Takes about 400 bytes per row.
+    A `SiteResource` is created on access; its `location` is the index of its row. Takes about 400 bytes per row.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,11 @@ class ResourceTable(SiteResources):
     def locate(self, row: object) -> tuple[int, int, int]:
         """Return the location of a body: part of the site, offset in the part, bytes to skip.
 
-        `row` is an index, or the `place` of a resource of this table. Raises TypeError for a resource of another site.
+        Args:
+            row: Index of the row, or the `location` of a resource of this table.
+
+        Raises:
+            TypeError: It is the location of a resource of another site.
         """
         if not isinstance(row, int):
             raise TypeError(f"expected a resource of this site, found a place {row!r}")
@@ -270,7 +274,7 @@ class ResourceTable(SiteResources):
         digest: bytes,
         size: int,
         migrated: bool | None,
-        place: tuple[int, int, int],
+        location: tuple[int, int, int],
     ) -> None:
         """Add a capture. It counts if it is better than the one that counts so far.
 
@@ -285,9 +289,9 @@ class ResourceTable(SiteResources):
         self._datetimes.append(datetime)
         self._modified.append(modified)
         self._sizes.append(size)
-        self._parts.append(place[0])
-        self._offsets.append(place[1])
-        self._skips.append(place[2])
+        self._parts.append(location[0])
+        self._offsets.append(location[1])
+        self._skips.append(location[2])
         before = self._rows.get(name)
         if before is None or self._rank(before) <= (size > 0, datetime, modified):
             self._rows[name] = row
@@ -323,20 +327,20 @@ class ResourceTable(SiteResources):
         )
 
 
-def _format_date(moment: int) -> str | None:
-    return None if moment == NO_DATE else f"{moment:014d}"
+def _format_date(number: int) -> str | None:
+    return None if number == NO_DATE else f"{number:014d}"
 
 
 WARC_FOLDER = "warc"
 """The subdirectory of a recovery that contains its archive files."""
 _ARCHIVE_EXTENSIONS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".arc.zst", ".wacz", ".warc.gz.open")
-_HEAD_BYTES = 512  # read to recognise the type of a file
+_HEAD_BYTES = 512  # first bytes that are read to detect the type of a file; a tar header has 512
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18")
 
 
 class SiteKind(Enum):
-    """What a site is stored in."""
+    """The form in which a site is stored."""
 
     ARCHIVES = "archive files"
     RECOVERY = "a recovery"
@@ -346,7 +350,7 @@ class SiteKind(Enum):
 
 
 def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
-    """Return what a path contains, and its archive files by name if it is `ARCHIVES`.
+    """Return the kind of a site, and its archive files by name if it is `ARCHIVES`.
 
     Raises:
         InputError: The path cannot be read, is of no known kind, or is empty.
@@ -378,7 +382,7 @@ def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
 
 
 def site_bytes(path: Path) -> int:
-    """Return the maximum number of bytes that reading a site takes, for showing progress; 0 if unknown."""
+    """Return the maximum number of bytes that are read of a site, for progress; 0 if unknown."""
     if path.is_file():
         return path.stat().st_size
     folder = path / WARC_FOLDER if (path / STATE).is_file() else path
@@ -449,13 +453,13 @@ def _list_archives(folder: Path) -> tuple[list[Path], bool]:
                 return [], True
             archives.append(file)
     if errors:
-        raise errors[0]  # archive files in an unreadable subdirectory would be missing from the site
+        raise errors[0]  # otherwise archive files in an unreadable subdirectory would be missing from the site
     return archives, False
 
 
 SNIFF_BYTES = 512
 """First bytes of a file that `guess_media_type` needs."""
-# Does not read the MIME tables of the system, so that results are the same everywhere.
+# Without the MIME tables of the system, so that results are the same everywhere.
 _MEDIA_TYPES = mimetypes.MimeTypes()
 _MAX_EXTENSION_LENGTH = 16
 _SIGNATURES = (

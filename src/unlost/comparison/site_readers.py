@@ -20,9 +20,9 @@ _WARC_PATTERN = "*.warc.gz*"
 def read_recovery(
     folder: Path, *, ignore_case: bool = False, on_read: Callable[[int], object] | None = None
 ) -> WarcSite:
-    """Read what a recovery has stored so far; it may be running. Raises InputError, OSError."""
+    """Read the site of a recovery, as far as it is stored; the recovery may be running. Raises InputError, OSError."""
     with StateReader(folder) as state:
-        # The state before the files, so that every capture in it has been written.
+        # The state is read before the files, so that every capture in it has been written.
         chosen = list(state.chosen_captures())
         listed = list(state.unrecovered_listed())
         requests = state.total_requests()
@@ -34,15 +34,15 @@ def read_recovery(
         raise InputError(f"{folder / WARC_FOLDER}: the archive files of the recovery are gone: put them back")
     reader, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
     namer = _ResourceNamer(had_case=had_case, ignore_case=ignore_case)
-    numbers = {part.path.name.removesuffix(".open"): number for number, part in enumerate(parts)}
-    table, skipped = _select_captures(chosen, reader, numbers, namer)
+    part_indexes = {part.path.name.removesuffix(".open"): part_index for part_index, part in enumerate(parts)}
+    table, skipped = _select_captures(chosen, reader, part_indexes, namer)
     names = (namer.name(name, uri) for name, uri in listed)
     held = frozenset(name for name in names if name is not None and name not in table)
     return WarcSite(table, parts, dict(skipped), reader.problems, held, requests)
 
 
 class _ResourceNamer:
-    """Names the resources of a recovery, which may have used another rule for letter case than the comparison."""
+    """Names the resources of a recovery, whose rule for letter case may differ from that of the comparison."""
 
     def __init__(self, *, had_case: bool, ignore_case: bool) -> None:
         self._had_case = had_case
@@ -61,11 +61,11 @@ class _ResourceNamer:
 
 
 def _select_captures(
-    chosen: list[ChosenCapture], reader: WarcSiteReader, numbers: dict[str, int], namer: _ResourceNamer
+    chosen: list[ChosenCapture], reader: WarcSiteReader, part_indexes: dict[str, int], namer: _ResourceNamer
 ) -> tuple[ResourceTable, Counter[str]]:
-    """Return a table of the selected captures only, and the number of those that are no resources, by reason."""
+    """Return a table of the chosen captures, and the number of those that are not resources, by reason."""
     captures = reader.table
-    rows_by_place = {captures.locate(row)[:2]: row for row in captures.rows}
+    rows_by_location = {captures.locate(row)[:2]: row for row in captures.rows}
     rows_by_digest = {captures.digest(row): row for row in captures.rows}
     table, skipped = ResourceTable(), Counter[str]()
     for each in chosen:
@@ -74,9 +74,9 @@ def _select_captures(
         if name is None or reason is not None:
             skipped[reason or ""] += 1
             continue
-        row = rows_by_place.get((numbers.get(each.file.removesuffix(".open"), -1), each.offset))
+        row = rows_by_location.get((part_indexes.get(each.file.removesuffix(".open"), -1), each.offset))
         if row is None or each.is_revisit:
-            # Use the body of another record with the same digest.
+            # The body of another record with the same digest is used.
             row = rows_by_digest.get(_decode_sha1(each.digest))
         if row is None:
             skipped["revisit-without-body" if each.is_revisit else "cut"] += 1

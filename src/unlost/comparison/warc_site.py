@@ -1,4 +1,4 @@
-"""Sites stored in WARC, ARC and WACZ files: converts records to resources, and resolves revisits."""
+"""Sites stored in WARC, ARC and WACZ files: converts records to resources and resolves revisits."""
 
 import re
 import shutil
@@ -77,8 +77,8 @@ def list_archive_parts(file: Path, problems: Problems) -> list[ArchiveFilePart]:
 
 
 FAR_OFFSET = 1 << 20
-"""Bytes of decompressed data before a record from which on `InflatedMemberCache` is faster."""
-_MAX_MEMBER_BYTES = 4 << 30  # on the disk; a longer member is decompressed from its beginning each time
+"""Minimum number of decompressed bytes before a record for which `InflatedMemberCache` is faster."""
+_MAX_MEMBER_BYTES = 4 << 30  # on disk; a longer member is decompressed from its beginning each time
 _MAX_CACHED_MEMBERS = 4
 _INFLATE_CHUNK_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -93,7 +93,7 @@ class InflatedMemberCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folder: Path | None = None
-        self._texts: dict[tuple[str, int], Path | None] = {}
+        self._inflated_files: dict[tuple[str, int], Path | None] = {}
         self._count = 0
 
     def open_record(self, part: ArchiveFilePart, offset: int, skip: int) -> WarcBody | None:
@@ -104,12 +104,12 @@ class InflatedMemberCache:
         """
         with self._lock:
             key = (part.name, offset)
-            if key not in self._texts:
-                if len(self._texts) >= _MAX_CACHED_MEMBERS:
-                    self._forget(next(iter(self._texts)))
-                self._texts[key] = self._unpack(part.path, part.start + offset)
-            text = self._texts[key]
-            # Opened under the lock, since another thread may delete the file afterwards.
+            if key not in self._inflated_files:
+                if len(self._inflated_files) >= _MAX_CACHED_MEMBERS:
+                    self._forget(next(iter(self._inflated_files)))
+                self._inflated_files[key] = self._unpack(part.path, part.start + offset)
+            text = self._inflated_files[key]
+            # Opened while the lock is held, since another thread may delete the file afterwards.
             return None if text is None else WarcBody.open(text, skip)
 
     def _unpack(self, path: Path, start: int) -> Path | None:
@@ -136,13 +136,13 @@ class InflatedMemberCache:
         return None
 
     def _forget(self, key: tuple[str, int]) -> None:
-        text = self._texts.pop(key)
+        text = self._inflated_files.pop(key)
         if text is not None:
             text.unlink(missing_ok=True)
 
 
 def _inflate_member(packed: IO[bytes], text: IO[bytes]) -> bool:
-    """Decompress a gzip member. Returns whether it is short enough."""
+    """Decompress a gzip member up to the first damage; return whether it is short enough."""
     inflater = zlib.decompressobj(wbits=31)
     remaining = _MAX_MEMBER_BYTES
     while not inflater.eof and remaining > 0:
@@ -171,7 +171,7 @@ class _PendingRevisit(NamedTuple):
     datetime: int
     mime: str | None
     original: tuple[str, int] | None
-    payload: int
+    digest_hash: int
 
 
 class WarcSiteReader:
@@ -179,8 +179,8 @@ class WarcSiteReader:
 
     Attributes:
         table: The resources.
-        skipped: Number of records that are no resources, by reason.
-        problems: What could not be read.
+        skipped: Number of records that are not resources, by reason.
+        problems: Unreadable records.
     """
 
     def __init__(self, *, ignore_case: bool = False) -> None:
@@ -188,17 +188,20 @@ class WarcSiteReader:
         self.skipped: Counter[str] = Counter()
         self.problems = Problems()
         self._ignore_case = ignore_case
-        self._payloads = array("q")  # hash of the payload digest for each row; 0 without one
+        self._digest_hashes = array("q")  # hash of the payload digest for each row; 0 without one
         self._names = array("q")  # hash of the name for each row
         self._revisits: list[_PendingRevisit] = []
 
-    def read(self, part: ArchiveFilePart, number: int, on_read: Callable[[int], object] | None = None) -> None:
-        """Read one part. Raises OSError.
+    def read(self, part: ArchiveFilePart, part_index: int, on_read: Callable[[int], object] | None = None) -> None:
+        """Read one part.
 
         Args:
             part: The part.
-            number: Index of the part.
+            part_index: Index of the part.
             on_read: Called with the position in the part, in bytes.
+
+        Raises:
+            OSError: The file cannot be read.
         """
         scanner = part.open_scanner()
         last: list[WarcRecord] = []  # held back, since its problems may be reported with the next batch
@@ -208,16 +211,18 @@ class WarcSiteReader:
             for kind, offset, message in problems:
                 self.problems.add(Problem(kind, part.name, None, offset, message))
             damaged = {offset for kind, offset, _ in problems if kind in _DAMAGE_KINDS}
-            self._add_records(records[:-1], damaged, part, number)
+            self._add_records(records[:-1], damaged, part, part_index)
             if damaged and last and last[0].offset in damaged:
-                self._add_records(last, damaged, part, number)
+                self._add_records(last, damaged, part, part_index)
                 last = []
             if on_read is not None:
                 on_read(scanner.position)
-        self._add_records(last, set(), part, number)
+        self._add_records(last, set(), part, part_index)
         self.skipped.update(scanner.skipped_by_type())
 
-    def _add_records(self, records: list[WarcRecord], damaged: set[int], part: ArchiveFilePart, number: int) -> None:
+    def _add_records(
+        self, records: list[WarcRecord], damaged: set[int], part: ArchiveFilePart, part_index: int
+    ) -> None:
         """Add the records, except those of damaged members."""
         if damaged:
             intact = [record for record in records if record.offset not in damaged]
@@ -225,7 +230,7 @@ class WarcSiteReader:
             records = intact
         names = page_names([record.uri or "" for record in records], ignore_case=self._ignore_case)
         for record, name in zip(records, names, strict=True):
-            self._add_record(record, name, part, number)
+            self._add_record(record, name, part, part_index)
 
     def resolve_revisits(self) -> None:
         """Find the body of each revisit: that of the record it refers to, otherwise of one with the same digest."""
@@ -233,7 +238,7 @@ class WarcSiteReader:
             return
         table = self.table
         rows_by_name = {(name, table.datetime(row)): row for row, name in enumerate(self._names)}
-        rows_by_digest = {payload: row for row, payload in enumerate(self._payloads) if payload}
+        rows_by_digest = {digest_hash: row for row, digest_hash in enumerate(self._digest_hashes) if digest_hash}
         originals = page_names(
             (each.original[0] if each.original else "" for each in self._revisits), ignore_case=self._ignore_case
         )
@@ -241,15 +246,15 @@ class WarcSiteReader:
             row = None
             if revisit.original is not None and isinstance(original, str):
                 row = rows_by_name.get((hash(original), revisit.original[1]))
-            if row is None and revisit.payload:
-                row = rows_by_digest.get(revisit.payload)
+            if row is None and revisit.digest_hash:
+                row = rows_by_digest.get(revisit.digest_hash)
             if row is None:
                 self.skipped["revisit-without-body"] += 1
             else:
                 self._resolve_revisit(revisit, row)
         self._revisits = []
 
-    def _add_record(self, record: WarcRecord, name: str | UriError, part: ArchiveFilePart, number: int) -> None:
+    def _add_record(self, record: WarcRecord, name: str | UriError, part: ArchiveFilePart, part_index: int) -> None:
         if isinstance(name, UriError):
             self._skip_url(record, name, part)
             return
@@ -260,9 +265,9 @@ class WarcSiteReader:
         if reason is not None:
             self.skipped[reason] += 1
             return
-        moment = self._parse_date(record, part)
+        date = self._parse_date(record, part)
         if kind == "revisit":
-            self._add_revisit(record, name, moment)
+            self._add_revisit(record, name, date)
             return
         body = record.body
         if body is None or body[2] or record.is_short or record.is_truncated:
@@ -270,9 +275,9 @@ class WarcSiteReader:
             return
         last_modified = record.last_modified
         modified = NO_DATE if last_modified is None else _http_number(last_modified)
-        place = (number, record.offset, record.skip)
-        self.table.add(name, record.uri or "", moment, modified, record.mime, body[0], body[1], None, place)
-        self._payloads.append(_payload_number(record.digest))
+        location = (part_index, record.offset, record.skip)
+        self.table.add(name, record.uri or "", date, modified, record.mime, body[0], body[1], None, location)
+        self._digest_hashes.append(_digest_hash(record.digest))
         self._names.append(hash(name))
 
     def _skip_url(self, record: WarcRecord, error: UriError, part: ArchiveFilePart) -> None:
@@ -291,22 +296,22 @@ class WarcSiteReader:
             self.problems.add(Problem("bad-date", part.name, None, record.offset, str(error)))
             return NO_DATE
 
-    def _add_revisit(self, record: WarcRecord, name: str, moment: int) -> None:
+    def _add_revisit(self, record: WarcRecord, name: str, date: int) -> None:
         original = None
         if record.refers_to_uri and record.refers_to_date:
             with suppress(DateError):
                 original = (record.refers_to_uri, _iso_number(record.refers_to_date))
-        payload = _payload_number(record.digest)
-        revisit = _PendingRevisit(name, record.uri or "", moment, record.mime, original, payload)
+        digest_hash = _digest_hash(record.digest)
+        revisit = _PendingRevisit(name, record.uri or "", date, record.mime, original, digest_hash)
         row = self.table.row_of(name)
-        if original is None and row is not None and payload and self._payloads[row] == payload:
+        if original is None and row is not None and digest_hash and self._digest_hashes[row] == digest_hash:
             self._resolve_revisit(revisit, row)  # unchanged since the previous capture, as in most cases
         else:
             self._revisits.append(revisit)
 
     def _resolve_revisit(self, revisit: _PendingRevisit, row: int) -> None:
         self.table.add_revisit(row, revisit.name, revisit.uri, revisit.datetime, revisit.mime)
-        self._payloads.append(self._payloads[row])
+        self._digest_hashes.append(self._digest_hashes[row])
         self._names.append(hash(revisit.name))
 
 
@@ -324,7 +329,7 @@ def _day_number(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _http_number(text: str) -> int:
-    """Return an HTTP date as a number of 14 digits; `NO_DATE` if it is invalid, since servers send anything."""
+    """Return an HTTP date as a number of 14 digits; `NO_DATE` if it is invalid."""
     try:
         return int(dates.from_http(text))
     except DateError:
@@ -332,7 +337,7 @@ def _http_number(text: str) -> int:
 
 
 def skip_reason(status: int | None) -> str | None:
-    """Return why a response with this status is no resource; None if it is one.
+    """Return why a response with this status is not a resource; None if it is one.
 
     >>> [skip_reason(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
     [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
@@ -346,7 +351,7 @@ def skip_reason(status: int | None) -> str | None:
     return "error"
 
 
-def _payload_number(digest: str | None) -> int:
+def _digest_hash(digest: str | None) -> int:
     """Return a hash of a digest that does not depend on its spelling; 0 without a digest."""
     if not digest:
         return 0
@@ -383,8 +388,8 @@ class WarcSite:
 
     def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
         """Return at most `max_bytes` of the body of a resource. Raises ArchiveFileError, OSError."""
-        number, offset, skip = self._table.locate(resource.place)
-        part = self._parts[number]
+        part_index, offset, skip = self._table.locate(resource.location)
+        part = self._parts[part_index]
         cached = (
             self._unpacked.open_record(part, offset, skip)
             if skip > FAR_OFFSET and part.inflated_length is None

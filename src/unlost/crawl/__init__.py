@@ -1,7 +1,7 @@
 """Polite crawler for live websites: robots.txt, per-host delays, scope, trap detection, WARC output.
 
-A crawl lives in a folder with `state.sqlite` and `warc/`. It can be interrupted at any time and resumed.
-See docs/crawl.md.
+A crawl is stored in a folder with `state.sqlite` and `warc/`. It can be interrupted at any time and resumed. See
+docs/crawl.md.
 
 Modules, in reading order:
 
@@ -13,7 +13,7 @@ Modules, in reading order:
 - `state`, `warc_store`: SQLite state and WARC files.
 - `frontier`, `engine`: the queue and the run loop; `engine.crawl` is the entry point.
 
-Must not import the command line, the web service, or packages that use crawls (check, vault, watch).
+The package must not import the command line, the web service, or packages that use crawls (check, vault, watch).
 """
 
 from unlost.lazy_exports import lazy_exports

@@ -1,6 +1,6 @@
 """Crawl engine: runs a crawl until its frontier is empty or a limit is reached; a later run resumes it.
 
-One task per host fetches that host's URLs one after the other, those nearest to a seed first.
+One task per host fetches the host's URLs one at a time, those nearest to a seed first.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def crawl(
 ) -> CrawlResult:
     """Crawl a site into a folder, or resume the crawl that is in it.
 
-    However a crawl ends, even by a kill, calling `crawl` again with the same arguments resumes it.
+    Calling `crawl` again with the same arguments resumes a crawl, even one that was killed.
 
     Args:
         config: What to crawl.
@@ -70,7 +70,7 @@ async def crawl(
         should_stop: Polled; the crawl stops gracefully once it returns True.
         max_wait: Longest wait in seconds that a host may demand by Retry-After; beyond it, the host is suspended
             until a later run.
-        warc_bytes: Size at which a WARC file is closed and the next one begun.
+        warc_bytes: Size in bytes at which a WARC file is closed and the next one begun.
 
     Raises:
         UriError: The configuration has an invalid URL.
@@ -270,7 +270,8 @@ class _CrawlRun:
         """Store a response, its redirect and its links in one transaction."""
         async with self._disk_lock:
             columns = await self._store_response(response, contents)
-            # No await from here to the commit: WARC file and state agree whenever the process is killed.
+            # No await from here to the commit: the record is in the WARC file, and whatever follows the last record
+            # that the state knows is cut off when the crawl resumes.
             if contents.redirect is not None:
                 target_id, reason = self._frontier.add_redirect(queued, contents.redirect)
                 columns |= {"redirect_id": target_id, "reason": reason}

@@ -1,4 +1,4 @@
-"""Extracts what a response says: media type, redirect, links, and whether it forbids archiving (`noarchive`)."""
+"""Extracts media type, redirect, links, and the prohibition of archiving (`noarchive`) from a response."""
 
 import re
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _META = re.compile(r"<meta(?=[\s/])([^<>]{0,4000})>", re.IGNORECASE)
 _COMMENTS_AND_SCRIPTS = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|textarea|noframes|xmp)\b.*?(?:</\1|\Z)", re.IGNORECASE | re.DOTALL
 )
-# The look-behind and the possessive quantifiers keep matching linear on long attribute names without values.
+# The look-behind and the possessive quantifiers make matching linear on long attribute names without values.
 _ATTRIBUTE = re.compile(r"""(?:^|(?<=[\s"'/]))([^\s"'>/=]++)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _FORBIDDING_DIRECTIVES = {"noarchive", "none"}
 _VALUED_DIRECTIVES = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
@@ -47,7 +47,7 @@ def _directives_forbid(value: str) -> bool:
     for rule in value.lower().split(","):
         word, colon, directive = rule.strip().partition(":")
         if colon and word.strip() not in _VALUED_DIRECTIVES:
-            # A user agent: the directives after it apply to it alone.
+            # A user agent: the directives that follow apply to it alone.
             is_ours, word = word.strip() == PRODUCT_TOKEN, directive
         if is_ours and word.strip() in _FORBIDDING_DIRECTIVES:
             return True

@@ -30,10 +30,10 @@ from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
 DEFAULT_TIMEOUTS = Timeouts(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
 """Limits of one fetch, in seconds. The total allows 64 MiB at 220 KB/s."""
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-_MAX_STALE_CONNECTIONS = 3  # retries after reused connections that turned out closed or out of step
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # no control characters but tab (RFC 9110, section 5.5)
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})  # not stored in WARC request records
+_MAX_STALE_CONNECTIONS = 3  # retries after reused connections that were closed or had data of an earlier response
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class FetchRequest:
     """One request.
 
     Attributes:
+        uri: The URL.
         method: GET or HEAD.
         headers: Additional headers, such as conditions; they replace default headers of the same name.
         wants_body: If False, the connection is closed after the headers. A function decides by status and headers.
@@ -91,9 +92,11 @@ class Fetcher:
     """Sends requests to the live web. Use it as an async context manager; requests may run concurrently.
 
     Args:
-        allowed_urls: URLs that the user named. Private and local addresses are fetched only on the hosts and ports of
-            these, whatever links, redirects or DNS say.
+        allowed_urls: URLs that the user named. URLs with private or local IP addresses are fetched only on the hosts
+            and ports of these, whatever the source: links, redirects or DNS.
+        clock: Source of the request dates.
         contact: Email address or URL for site operators, sent in User-Agent.
+        timeouts: Limits of one fetch.
         use_proxies: Whether to use the proxies of the environment.
         resolver: Resolves host names; the system's resolver by default.
     """
@@ -150,7 +153,7 @@ class Fetcher:
             raise SiteError(f"{url.host_port.host[:100]} is inside a network: a page must not lead there", "redirects")
         pool = self._pools.get(is_allowed)
         if pool is None:
-            raise RuntimeError("use `async with Visitor(…)`")
+            raise RuntimeError("use `async with Fetcher(…)`")
         fields = self._build_headers(request)
         retries_left = _MAX_STALE_CONNECTIONS
         while True:
@@ -176,17 +179,26 @@ class Fetcher:
         deadline = asyncio.get_running_loop().time() + self._timeouts.total
         host, header_lines = url.host_port.host, _header_lines(fields)
         exchange = HttpExchange(pool, url, header_lines, trace, self._timeouts, deadline, host, method=request.method)
-        async with exchange as head:
+        async with exchange as stream:
             body, size, truncated = new_body(), 0, None
             wants_body = request.wants_body
-            wants_body = wants_body(head.status, head.headers) if callable(wants_body) else wants_body
+            wants_body = wants_body(stream.status, stream.headers) if callable(wants_body) else wants_body
             has_body = wants_body and request.method != "HEAD"
             if has_body:
-                body, size, truncated = await _read_body(head, request.max_bytes, host)
+                body, size, truncated = await _read_body(stream, request.max_bytes, host)
         public_fields = {name: value for name, value in fields.items() if name.lower() not in _SECRET_HEADERS}
         sent = format_request(request.method, url.target, url.host_header, _header_lines(public_fields))
         return FetchResponse(
-            str(url), head.status, head.headers, body, size, truncated, requested_at, head.peer, sent, has_body=has_body
+            str(url),
+            stream.status,
+            stream.headers,
+            body,
+            size,
+            truncated,
+            requested_at,
+            stream.peer,
+            sent,
+            has_body=has_body,
         )
 
     def _build_headers(self, request: FetchRequest) -> dict[str, str]:
@@ -201,11 +213,11 @@ class Fetcher:
         return fields
 
 
-async def _read_body(head: StreamingResponse, max_bytes: int, host: str) -> tuple[BinaryIO, int, str | None]:
+async def _read_body(stream: StreamingResponse, max_bytes: int, host: str) -> tuple[BinaryIO, int, str | None]:
     """Return the body at position 0, its size, and why it is truncated (None if it is complete)."""
     body, size, truncated = new_body(), 0, None
     try:
-        async for chunk in head.iter_decoded(max_bytes, host):
+        async for chunk in stream.iter_decoded(max_bytes, host):
             body.write(chunk)
             size += len(chunk)
     except FailedError as error:
@@ -226,4 +238,4 @@ def _header_lines(fields: dict[str, str]) -> str:
 
 
 def _ignore_progress() -> None:
-    """Do nothing: the progress of a request is not reported."""
+    pass

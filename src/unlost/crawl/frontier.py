@@ -20,7 +20,7 @@ from unlost.uri.names import page_names
 from unlost.uri.normalize import normalize_input_url
 
 MAX_REDIRECT_CHAIN = 10
-"""Consecutive redirects that are followed. Browsers follow 20; chains of more than a few are usually loops."""
+"""Consecutive redirects that are followed. Browsers follow 20, but chains of more than a few are usually loops."""
 
 MAX_KNOWN_URLS = 1_000_000
 """URLs stored in the state, about 500 MB. Links beyond that are only counted."""
@@ -74,7 +74,7 @@ class CrawlFrontier:
     def add_links(self, source: QueuedUrl, links: Iterable[Link], *, is_sitemap: bool) -> None:
         """Enqueue the links of a page, or the entries of a sitemap."""
         all_links = list(links)
-        if source.use is not LinkKind.LIST:
+        if source.link_kind is not LinkKind.LIST:
             targets = [
                 *self._enqueue_links([link for link in all_links if link.kind is LinkKind.PAGE], source.distance + 1),
                 *self._enqueue_links([link for link in all_links if link.kind is LinkKind.REQUISITE], source.distance),
@@ -101,7 +101,9 @@ class CrawlFrontier:
         if isinstance(name, UriError) or isinstance(key, UriError):
             return None, "no-address"
         source_name = page_names([source.uri])[0]
-        reason = self._scope.exclusion_reason(target, name, source.use, source.distance, is_link=name != source_name)
+        reason = self._scope.exclusion_reason(
+            target, name, source.link_kind, source.distance, is_link=name != source_name
+        )
         if reason in _UNREPORTED_REASONS:
             return None, reason
         ids_by_name, ids_by_uri = self._state.find_known([name], [target])
@@ -114,7 +116,7 @@ class CrawlFrontier:
         if source.redirects >= MAX_REDIRECT_CHAIN:
             reason = reason or "redirects"
         discovered = DiscoveredUrl(
-            target, name, key, _politeness_host(name), source.use, source.distance,
+            target, name, key, _politeness_host(name), source.link_kind, source.distance,
             in_sitemap=False, is_sitemap=source.is_sitemap, redirects=source.redirects + 1, is_guess=source.is_guess,
         )  # fmt: skip
         return self._add_url(discovered, reason), reason
@@ -133,7 +135,7 @@ class CrawlFrontier:
         is_start: bool = False,
         is_guess: bool = False,
     ) -> list[tuple[int, LinkKind]]:
-        """Enqueue the targets of links; return their ids, as far as they are stored, with the kind of each link."""
+        """Enqueue the targets of links; return the ids of those that are stored, with the kind of each link."""
         names, keys = page_names([link.uri for link in links]), key_many([link.uri for link in links])
         candidates: list[tuple[Link, DiscoveredUrl, str | None]] = []
         for link, name, key in zip(links, names, keys, strict=True):
@@ -169,7 +171,11 @@ class CrawlFrontier:
         return stored
 
     def _add_url(self, discovered: DiscoveredUrl, reason: str | None) -> int | None:
-        """Enqueue an unknown URL, or record it as excluded; return its id, or None if it is only counted."""
+        """Enqueue an unknown URL, or record it as excluded.
+
+        Returns:
+            Its id; None if it is only counted, because enough examples of excluded URLs are stored.
+        """
         reason = reason or self._limit_reason(discovered)
         if reason is None:
             self.known_count += 1
@@ -200,7 +206,10 @@ class CrawlFrontier:
 
 
 def _politeness_host(name: str) -> str:
-    """Return the host of a page name without `www` and port: the unit of one request at a time."""
+    """Return the host of a page name without `www` and port. One request at a time is sent to it.
+
+    Hosts are identified by page names, so that `www` does not double the request rate.
+    """
     host = host_of_name(name)
     before, _, port = host.rpartition(":")
     return before if port.isdecimal() and before else host

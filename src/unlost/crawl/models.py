@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 MAX_RESOURCE_BYTES = 64 << 20
-"""Default limit of one body: larger than pages and images. Longer bodies, such as films, are truncated and marked."""
+"""Default limit of one body: larger than pages and images. Longer bodies, such as films, are truncated and marked so.
+"""
 DEFAULT_DELAY_SECONDS = 1.0
 """Delay between two requests to one host, acceptable to site operators from an unknown crawler."""
 MAX_SIMILAR_URLS = 5_000
-"""URLs of one shape that no sitemap lists: an hour and a half of requests at one per second."""
+"""URLs of one shape that no sitemap lists: almost an hour and a half of requests at one per second."""
 
 ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
 """Fields of `CrawlConfig` that may change from one run to the next. A change of any other field makes it another crawl.
@@ -99,7 +100,7 @@ class LiveResource:
         seen: Date of the request: 14 digits, UTC.
         last_modified: Date of the Last-Modified header: 14 digits, UTC.
         redirect: Absolute target of a redirect.
-        hops: Number of links from a seed; None if no path of links leads from a seed to the URL.
+        hops: Number of links from a seed; None if the URL is not reachable from a seed by links.
         linked_from: Number of crawled pages that link to it.
         is_in_sitemap: Whether a sitemap lists it.
         is_noarchive: Whether the robots meta tag or X-Robots-Tag says `noarchive`.

@@ -20,12 +20,12 @@ MAX_WAIT_SECONDS = 300.0
 """Longest wait that a host may demand by Retry-After before it is left for a later run."""
 _RETRY_SECONDS = 30.0  # backoff after 429 or 503 without Retry-After; multiplied by 4 for each further attempt
 _MAX_ATTEMPTS = 3  # then 429 or 503 is the response
-_MAX_RESPONSE_PAUSE_SECONDS = 30.0  # limit of the pause that is as long as the last response took
+_MAX_RESPONSE_PAUSE_SECONDS = 30.0  # limit of the pause that equals the duration of the last response
 _POLL_SECONDS = 1.0  # interval at which `should_stop` is checked during a wait
 
 
 class FetchStoppedError(Exception):
-    """`should_stop` returned True during a wait. Internal; never shown to users."""
+    """`should_stop` returned True during a wait. Handled by the caller; never shown to users."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,9 @@ class PoliteFetcher:
     """Fetches pages politely. Must be used from one event loop.
 
     Args:
+        fetcher: Sends the requests.
         store: Stores robots.txt files.
+        clock: The source of time.
         delay: Minimum seconds between two requests to one host.
         max_wait: Longest wait in seconds that a host may demand by Retry-After.
         on_event: Called with events such as `waiting` and `delay-capped`.
@@ -176,7 +178,9 @@ async def run_host_tasks(
     Args:
         hosts: Returns the hosts with work; called again when a task ends or `wake_up` is set.
         run_host: Processes one host.
+        max_parallel: Maximum number of running tasks.
         tasks: Filled with the running tasks, by host.
+        wake_up: Set by the caller when hosts may have new work.
 
     If a task raises, the others are cancelled and the exception is raised after they have ended.
     """
@@ -204,7 +208,7 @@ async def run_host_tasks(
 
 
 async def run_shielded(work: Coroutine[None, None, None]) -> None:
-    """Run work that must not be interrupted to its end, even if the caller is cancelled meanwhile."""
+    """Run work to its end, even if the caller is cancelled in the meantime."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -16,20 +16,20 @@ from unlost.http.models import PRODUCT_TOKEN
 from unlost.http.url import parse_url
 
 MAX_ROBOTS_BYTES = 500 << 10
-"""Bytes that are parsed: the minimum that RFC 9309 requires (500 KiB)."""
+"""Bytes that are parsed: the minimum that RFC 9309 requires (section 2.5: 500 KiB)."""
 
 MAX_REDIRECTS = 5
-"""Redirects that are followed: the minimum that RFC 9309 requires."""
+"""Redirects that are followed: the minimum that RFC 9309 requires (section 2.3.1.2)."""
 
 TTL_SECONDS = 86_400.0
-"""How long a response is cached: the maximum that RFC 9309 allows (24 hours)."""
+"""How long a response is cached: the maximum that RFC 9309 allows (section 2.4: 24 hours)."""
 
 RETRY_SECONDS = 3_600.0
 """After how long an unreachable robots.txt is requested again."""
 
 MAX_DELAY_SECONDS = 60.0
-"""The longest Crawl-delay that is honoured: a longer one would make a crawl of a thousand pages take weeks. A longer
-request is reported as `delay-capped`; users can honour it with `CrawlConfig.delay`.
+"""The longest Crawl-delay that is honoured: with a longer one, a large crawl would take weeks. A longer delay is
+reported as `delay-capped`; users can honour it with `CrawlConfig.delay`.
 """
 
 _MAX_PARSED = 64  # origins whose parsed rules are cached
@@ -89,8 +89,8 @@ class RobotsRules:
 def merge_foreign_agents(text: bytes) -> str:
     r"""Return robots.txt as text, with all user agents that cannot match ours replaced by `x`.
 
-    The rules for our user agent stay the same. Without this, a file that names thousands of user agents with thousands
-    of rules for each would take time and memory proportional to their product.
+    The rules for our user agent stay the same. The parser stores every rule for every user agent of a group, so a file
+    with thousands of both would otherwise take time and memory proportional to their product.
 
     >>> merge_foreign_agents(b"User-agent: a\nUser-agent: Un*\nDisallow: /")
     'User-agent: x\nUser-agent: Un*\nDisallow: /'
@@ -149,7 +149,7 @@ class MemoryRobotsStore:
 
 
 def _memory_size(response: RobotsResponse) -> int:
-    return 500 + len(response.text)  # approximate overhead of the Python objects
+    return 500 + len(response.text)  # 500 bytes: approximate overhead of the Python objects
 
 
 class RobotsClient:
@@ -177,6 +177,7 @@ class RobotsClient:
         """Fetch and store the rules of an origin.
 
         Args:
+            origin: Scheme, host and port.
             on_response: Called with each response, including redirects.
         """
         response = await self._fetch_response(f"{origin}/robots.txt", on_response)

@@ -38,7 +38,8 @@ class UrlFilter:
         """Return whether a URL matches an include expression, if there are any, and no exclude expression.
 
         Args:
-            is_sitemap: Sitemaps are exempt from `include`, since their entries may match.
+            uri: The URL.
+            is_sitemap: Whether it is a sitemap. Sitemaps are exempt from `include`, since their entries may match.
         """
         text = uri[:MAX_SEARCHED_CHARS]
         if any(pattern.search(text) for pattern in self._exclude):
@@ -72,7 +73,7 @@ def is_subdomain(host: str, parent: str) -> bool:
     >>> is_subdomain("b.example.com", "example.com"), is_subdomain("example.com", "example.com")
     (True, False)
     """
-    # A port is the end of the host, so it must be equal.
+    # A port ends the host, so it must be equal, too.
     return not is_ip(parent) and host.endswith(f".{parent}")
 
 
@@ -85,7 +86,7 @@ def split_url(uri: str) -> tuple[str, str]:
     """Return a normalized URL in two parts: scheme and authority without user info, and the rest. Raises UriError."""
     scheme_match = _SCHEME_AND_SLASHES.match(uri)
     rest = uri[scheme_match.end() :] if scheme_match else uri
-    # Keep the fragment until after normalization, which strips space from the end of the URL only.
+    # The fragment is removed by normalization, which strips whitespace at the end of the URL only.
     authority, mark, suffix = re.split("([?#]|$)", rest, maxsplit=1)
     scheme = scheme_match[1].lower() if scheme_match and scheme_match[1] else "http"
     scheme, mark, rest = normalize_input_url(f"{scheme}://" + authority.replace("\\", "/") + mark + suffix).partition(
@@ -108,9 +109,10 @@ def folder_url(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrawlScope:
-    """The scope of a crawl. Use `CrawlScope.from_config` to make one.
+    """The scope of a crawl; created by `CrawlScope.from_config`.
 
     Attributes:
+        config: The configuration.
         hosts: Hosts of the seeds as in page names: without `www`, with non-default ports.
         folders: Folders of the seeds, as page names.
         given_names: Names of all configured URLs; these are always in scope.
@@ -139,13 +141,15 @@ class CrawlScope:
             UrlFilter.compile(config.include, config.exclude),
         )
 
-    def exclusion_reason(self, uri: str, name: str, use: LinkKind, hops: int, *, is_link: bool = True) -> str | None:
+    def exclusion_reason(
+        self, uri: str, name: str, link_kind: LinkKind, hops: int, *, is_link: bool = True
+    ) -> str | None:
         """Return why the target of a link is out of scope; None if it is in scope.
 
         Args:
             uri: URL of the target.
             name: Its page name.
-            use: Kind of the link.
+            link_kind: Kind of the link.
             hops: Number of links from a seed.
             is_link: False for sitemap entries and for other spellings of a URL in scope.
 
@@ -156,28 +160,32 @@ class CrawlScope:
         if name in self.given_names:
             return None
         config = self.config
-        if use is LinkKind.PAGE:
+        if link_kind is LinkKind.PAGE:
             is_followed = config.links
         else:
-            is_followed = config.parts if use is LinkKind.REQUISITE else config.sitemaps
+            is_followed = config.parts if link_kind is LinkKind.REQUISITE else config.sitemaps
         if is_link and not is_followed:
             return "unwanted"
-        return self._host_reason(name, use) or self._distance_reason(name, use, hops) or self._filter_reason(uri, use)
+        return (
+            self._host_reason(name, link_kind)
+            or self._distance_reason(name, link_kind, hops)
+            or self._filter_reason(uri, link_kind)
+        )
 
-    def _distance_reason(self, name: str, use: LinkKind, hops: int) -> str | None:
-        if self.config.hops is not None and use is LinkKind.PAGE and hops > self.config.hops:
+    def _distance_reason(self, name: str, link_kind: LinkKind, hops: int) -> str | None:
+        if self.config.hops is not None and link_kind is LinkKind.PAGE and hops > self.config.hops:
             return "too-far"
         folders = name.partition("?")[0].rstrip("/").count("/") - 1
         return "too-deep" if self.config.depth is not None and folders > self.config.depth else None
 
-    def _filter_reason(self, uri: str, use: LinkKind) -> str | None:
-        return None if self._url_filter.matches(uri, is_sitemap=use is LinkKind.LIST) else "excluded"
+    def _filter_reason(self, uri: str, link_kind: LinkKind) -> str | None:
+        return None if self._url_filter.matches(uri, is_sitemap=link_kind is LinkKind.LIST) else "excluded"
 
-    def _host_reason(self, name: str, use: LinkKind) -> str | None:
+    def _host_reason(self, name: str, link_kind: LinkKind) -> str | None:
         host = host_of_name(name)
         if not self.has_host(host):
-            return None if use is LinkKind.REQUISITE and self.config.foreign_parts else OTHER_SITE
-        if self.config.reach is not ScopeType.PREFIX or use is not LinkKind.PAGE:
+            return None if link_kind is LinkKind.REQUISITE and self.config.foreign_parts else OTHER_SITE
+        if self.config.reach is not ScopeType.PREFIX or link_kind is not LinkKind.PAGE:
             return None
         return None if any(_is_in_scope_folder(name, folder) for folder in self.folders) else "outside"
 

@@ -82,7 +82,7 @@ _NEXT_HOPS = """
 UPDATE address SET hops = :hops + 1 WHERE hops IS NULL AND
     id IN (SELECT target FROM link JOIN address AS page ON page.id = source WHERE page.hops = :hops)
 """
-_BUSY_SECONDS = 10.0  # the crawl holds its write lock only briefly
+_BUSY_SECONDS = 10.0  # timeout for locks, which a running crawl holds only briefly
 _SELECT_RESOURCES = """
 SELECT uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops,
     (SELECT count(DISTINCT source) FROM link WHERE target = address.id), in_sitemap, noarchive, cache_control, etag,
@@ -97,8 +97,12 @@ def prepare_state(
     """Create the tables of a new state, or check those that exist.
 
     Args:
+        connection: Connection to the database.
+        file: Its path, for messages.
         description: What the state belongs to, for messages.
         application: SQLite application_id, which distinguishes state files of the same name.
+        version: Version of the schema, stored as `user_version`.
+        schema: SQL statements that create the tables.
 
     Raises:
         InputError: The file belongs to another application or version, or has views or triggers.
@@ -148,13 +152,27 @@ class FetchState(sqlite.StateFile):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredUrl:
-    """A URL to enqueue. `distance` is the number of links from a seed as far as known; it orders the queue."""
+    """A URL to enqueue.
+
+    Attributes:
+        uri: The URL.
+        name: Its page name, which is the same for all spellings of the URL.
+        key: Its SURT key, as in CDX indexes.
+        host: Host without `www` and port; requests to it are sent one at a time.
+        link_kind: Kind of the link to it.
+        distance: Number of links from a seed as far as known; orders the queue.
+        in_sitemap: Whether a sitemap lists it.
+        is_sitemap: Whether it was linked as a sitemap.
+        redirects: Number of consecutive redirects that led to it.
+        is_start: Whether it is a seed.
+        is_guess: Whether nothing refers to it, as for `/sitemap.xml`; then its absence is not recorded.
+    """
 
     uri: str
     name: str
     key: str
     host: str
-    use: LinkKind
+    link_kind: LinkKind
     distance: int
     in_sitemap: bool = False
     is_sitemap: bool = False
@@ -165,11 +183,16 @@ class DiscoveredUrl:
 
 @dataclass(frozen=True, slots=True)
 class QueuedUrl:
-    """A URL taken from the queue. `redirects` is the number of consecutive redirects that led to it."""
+    """A URL taken from the queue, with the attributes of `DiscoveredUrl`.
+
+    Attributes:
+        id: Id in the state.
+        attempts: Number of earlier attempts.
+    """
 
     id: int
     uri: str
-    use: LinkKind
+    link_kind: LinkKind
     distance: int
     redirects: int
     attempts: int
@@ -243,7 +266,7 @@ class CrawlState(FetchState):
     def _insert(self, url: DiscoveredUrl, status: str, reason: str | None) -> int:
         self.begin()
         values = (
-            url.uri, url.name, url.key, url.host, url.use.value, status, url.distance, url.redirects,
+            url.uri, url.name, url.key, url.host, url.link_kind.value, status, url.distance, url.redirects,
             url.is_start, url.is_guess, url.in_sitemap, url.is_sitemap, reason,
             0 if url.is_start else None,
         )  # fmt: skip
@@ -254,7 +277,7 @@ class CrawlState(FetchState):
         self.begin()
         self.connection.executemany("UPDATE address SET in_sitemap = 1 WHERE id = ?", ((each,) for each in ids))
 
-    def enqueue_excluded(self, number: int, discovered: DiscoveredUrl) -> bool:
+    def enqueue_excluded(self, url_id: int, discovered: DiscoveredUrl) -> bool:
         """Enqueue a URL if it was excluded before; return whether it was."""
         self.begin()
         sql = (
@@ -262,13 +285,16 @@ class CrawlState(FetchState):
             "WHERE id = ? AND standing = 'left-out'"
         )
         return (
-            self._execute(sql, (discovered.distance, discovered.use.value, discovered.in_sitemap, number)).rowcount > 0
+            self._execute(
+                sql, (discovered.distance, discovered.link_kind.value, discovered.in_sitemap, url_id)
+            ).rowcount
+            > 0
         )
 
     def add_links(self, source: int, targets: Iterable[tuple[int, LinkKind]]) -> None:
         """Store the links of a page."""
         self.begin()
-        rows = ((source, target, use.value) for target, use in targets if target != source)
+        rows = ((source, target, link_kind.value) for target, link_kind in targets if target != source)
         self.connection.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
 
     def next_queued(self, host: str) -> QueuedUrl | None:
@@ -277,8 +303,10 @@ class CrawlState(FetchState):
         row = self._execute(sql, (host,)).fetchone()
         if row is None:
             return None
-        number, uri, use, distance, redirects, attempts, is_sitemap, is_guess = row
-        return QueuedUrl(number, uri, LinkKind(use), distance, redirects, attempts, bool(is_sitemap), bool(is_guess))
+        url_id, uri, link_kind, distance, redirects, attempts, is_sitemap, is_guess = row
+        return QueuedUrl(
+            url_id, uri, LinkKind(link_kind), distance, redirects, attempts, bool(is_sitemap), bool(is_guess)
+        )
 
     def queued_hosts(self) -> list[str]:
         """Return the hosts with queued URLs, those nearest to a seed first."""
@@ -287,27 +315,29 @@ class CrawlState(FetchState):
 
     # Results
 
-    def finish(self, number: int, outcome: CrawlOutcome, **details: object) -> None:
+    def finish(self, url_id: int, outcome: CrawlOutcome, **details: object) -> None:
         """Store the final status of a URL.
 
         Args:
-            details: Columns of the table `address`.
+            url_id: Id of the URL.
+            outcome: The final status.
+            details: Columns of the table `address`, with their values.
         """
         self.begin()
         columns = {"standing": outcome.value, **details}
         names = ", ".join(f"{name} = ?" for name in columns)
         values = [encode_text(value) for value in columns.values()]
-        self._execute(f"UPDATE address SET {names} WHERE id = ?", (*values, number))  # noqa: S608  names are ours
+        self._execute(f"UPDATE address SET {names} WHERE id = ?", (*values, url_id))  # noqa: S608  names are ours
 
-    def requeue(self, number: int) -> None:
+    def requeue(self, url_id: int) -> None:
         """Enqueue a URL for another attempt, after all URLs of the same distance."""
         self.begin()
-        self._execute("UPDATE address SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
+        self._execute("UPDATE address SET tries = tries + 1, far = far + 1 WHERE id = ?", (url_id,))
 
-    def delete(self, number: int) -> None:
+    def delete(self, url_id: int) -> None:
         """Delete a guessed URL that does not exist."""
         self.begin()
-        self._execute("DELETE FROM address WHERE id = ?", (number,))
+        self._execute("DELETE FROM address WHERE id = ?", (url_id,))
 
     def requeue_robots_unreachable(self) -> int:
         """Enqueue URLs that were forbidden because robots.txt could not be fetched; return their number."""
@@ -323,15 +353,15 @@ class CrawlState(FetchState):
         sql = "SELECT count(*) FROM address WHERE standing = 'forbidden' AND reason = 'robots-unreachable'"
         return int(self._execute(sql).fetchone()[0])
 
-    def redirect_chain(self, number: int, limit: int) -> list[int]:
+    def redirect_chain(self, url_id: int, limit: int) -> list[int]:
         """Return the ids of URLs whose redirects led to this one, the last first, at most `limit`."""
         chain: list[int] = []
         while len(chain) < limit:
-            row = self._execute("SELECT id FROM address WHERE redirect_id = ? LIMIT 1", (number,)).fetchone()
-            if row is None or row[0] in chain or row[0] == number:
+            row = self._execute("SELECT id FROM address WHERE redirect_id = ? LIMIT 1", (url_id,)).fetchone()
+            if row is None or row[0] in chain or row[0] == url_id:
                 return chain
-            number = row[0]
-            chain.append(number)
+            url_id = row[0]
+            chain.append(url_id)
         return chain
 
     # Counts
@@ -407,7 +437,7 @@ class CrawlState(FetchState):
 
 
 def read_resources(folder: Path) -> Iterator[LiveResource]:
-    """Yield what a crawl knows of each URL, in the order of discovery.
+    """Yield the latest observation of each URL, in the order of discovery.
 
     URLs still in the queue have the outcome EXCLUDED and the reason `not-visited`. Uses constant memory.
 
@@ -442,7 +472,8 @@ def _open_read_only(folder: Path) -> Iterator[sqlite3.Connection]:
     file = folder / STATE_FILE_NAME
     if file.is_symlink() or not file.is_file():
         raise InputError(f"{folder}: expected the folder of a crawl, with its {STATE_FILE_NAME}")
-    # Without a write-ahead log no process uses the file, and it can be opened as immutable, even on read-only media.
+    # Without a write-ahead log, no process uses the file: it is opened as immutable, which also works on a read-only
+    # disk.
     is_idle = not file.with_name(f"{STATE_FILE_NAME}-wal").exists()
     url = f"file:{quote(str(file))}?{'immutable=1' if is_idle else 'mode=ro'}"
     with translate_sqlite_errors(file, CRAWL_DESCRIPTION):

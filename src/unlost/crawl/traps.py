@@ -1,11 +1,11 @@
-"""Crawler traps: URL spaces without end, such as calendars, session ids and repeating paths.
+"""Crawler traps: endless URL spaces, such as calendars, session ids and repeating paths.
 
-Also used by recoveries, for links found in captures.
+Recoveries use this module, too, for links found in captures.
 """
 
 import re
 
-_MAX_DATED_CHARS = 2_000
+_MAX_DATED_CHARS = 2_000  # characters of a name in which dates are searched for
 _MAX_YEARS_AHEAD = 2
 """Years ahead for which events are plausibly announced. There is no limit into the past: newspaper archives have pages
 for days centuries ago, and a calendar that goes back forever is stopped by `TrapDetector`.
@@ -70,7 +70,7 @@ class TrapDetector:
         self._counts: dict[int, int] = {}
 
     def check(self, name: str) -> str | None:
-        """Return why a name is part of a trap, in words; otherwise count it and return None.
+        """Return why a name is part of a trap, as text for users; otherwise count it and return None.
 
         >>> TrapDetector().check("example.com/a/b/a/b/a/b/c"), TrapDetector().check("example.com/a/b")
         ('its path repeats itself', None)
@@ -80,7 +80,7 @@ class TrapDetector:
         path, _, query = name.partition("?")
         path_shape = url_shape(path)
         page_shape = f"{path_shape}?{_DIGITS.sub('0', _VALUE.sub('=', query))}"
-        # Shapes of pages have a question mark, those of folders do not: they cannot collide.
+        # Shapes of pages contain a question mark, those of folders do not, so they cannot be equal.
         folder_shape = path_shape.rpartition("/")[0]
         return self._count(
             (hash(page_shape), self._max_similar, "alike"),
@@ -99,7 +99,7 @@ class TrapDetector:
 
 
 def endless_path_reason(name: str) -> str | None:
-    """Return why a name is part of a trap, judged by itself alone, in words; None if it is not.
+    """Return why a name alone shows that it is part of a trap, as text for users; None if it does not.
 
     >>> endless_path_reason("example.com/a/b/a/b/a/b/c"), endless_path_reason("example.com/a/b")
     ('its path repeats itself', None)
@@ -124,7 +124,7 @@ def url_shape(path: str) -> str:
 
 
 def _mask_hex(match: re.Match[str]) -> str:
-    """Return `x` for a run of hexadecimal digits with both digits and letters: dates and words are not random."""
+    """Return `x` for hexadecimal digits with both digits and letters; dates and words are returned unchanged."""
     run = match[0]
     return run if run.isdigit() or run.isalpha() else "x"
 
@@ -132,7 +132,7 @@ def _mask_hex(match: re.Match[str]) -> str:
 def _has_repeated_segments(segments: list[str]) -> bool:
     """Return whether a sequence of segments occurs three times in a row, unless it consists of numbers, as in dates.
 
-    Twice is frequent (`/news/news/`); three times is a sign of a link relative to the wrong folder.
+    Twice is frequent (`/news/news/`); three times indicates a link relative to the wrong folder.
     """
     if len(segments) - len(set(segments)) < 2:
         return False

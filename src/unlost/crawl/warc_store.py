@@ -36,7 +36,8 @@ MAX_WARC_BYTES = 1 << 30
 
 NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME_PAYLOAD_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-"""Values of WARC-Profile in revisit records: the server responded 304, or the payload has the digest of the original.
+"""Values of WARC-Profile in revisit records (WARC 1.1, sections 6.7.2 and 6.7.3): the server responded 304, or the
+payload has the digest of the original.
 """
 
 
@@ -50,7 +51,7 @@ class WarcLocation:
 
 
 class RecordedWarcs(Protocol):
-    """A state that knows the records in WARC files."""
+    """A state that contains the locations of records in WARC files."""
 
     def warc_ends(self) -> dict[str, int]:
         """Return the end of the last known record of each WARC file, in bytes."""
@@ -84,10 +85,10 @@ class RevisitedCapture:
 class CrawlWarcStore:
     """The WARC files of one crawl: `unlost-00001.warc.gz`, …; one is open at a time.
 
-    The state of the crawl records where the files end. Bytes after that end were torn by a kill, or are unknown to the
-    state; they are cut off, and the URLs are fetched again. See docs/crawl.md.
+    The state of the crawl contains the end of the last record of each file. Bytes after it are an incomplete record, or
+    one that was not committed; they are cut off, and the URL is fetched again. See docs/crawl.md.
 
-    Raises InputError if a file cannot be written. A call that raises has stored nothing.
+    All methods raise InputError if a file cannot be written. A call that raises has stored nothing.
     """
 
     def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = MAX_WARC_BYTES) -> None:
@@ -108,7 +109,7 @@ class CrawlWarcStore:
                 size = os.fstat(file).st_size
                 if name in ends:
                     end, has_captures = ends[name], True
-                elif name in older_files:  # the state was removed: keep complete records
+                elif name in older_files:  # the state was removed: complete records are retained
                     end, has_captures = _find_last_record_end(file)
                 else:  # killed before the first commit
                     end, has_captures = 0, False
@@ -167,10 +168,12 @@ class CrawlWarcStore:
         """Write a revisit record, without the body; return its location.
 
         Args:
+            response: The response.
             original: The capture that the response is a revisit of.
             digest: Digest of the received body, which equals that of the original; None if the server responded 304.
 
-        Raises as `store`.
+        Raises:
+            UriError, InputError: As `store`.
         """
         head, _ = format_http_head(response.status, response.headers, None, None, None)
         _, block_digest = payload_and_block_digests(head, ())

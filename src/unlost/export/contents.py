@@ -120,7 +120,7 @@ def nothing_recovered_error(recovery: Path) -> InputError:
 
 
 def nothing_readable_error(problems: Problems) -> InputError:
-    """Return the error for a recovery without any readable capture. problems: the reasons, at least one."""
+    """Return the error for a recovery without any readable capture. There must be at least one problem."""
     return InputError(f"nothing can be exported, first: {next(iter(problems.first.values()))}")
 
 

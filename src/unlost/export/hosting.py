@@ -24,9 +24,9 @@ from unlost.export.redirects import (
 )
 
 _APACHE_MAX_NAME = 255
-"""Size of a path segment that Apache accepts: it looks each segment up in the file system."""
+"""Maximum size of a path segment in bytes: Apache looks each segment up in the file system."""
 _APACHE_MIN_GROUP = 4
-"""Number of rules for one path from which they are skipped by one rule if the path does not match."""
+"""Minimum number of rules for one path for which a further rule skips them all if the path does not match."""
 _APACHE_HEAD = """\
 # The old addresses of {name}, for Apache with mod_rewrite. It is read where the site is the root of a host that has
 # `AllowOverride FileInfo Indexes`. Apache reads it anew for each request: with more than some thousand rules, put
@@ -55,7 +55,7 @@ RewriteRule ^(?:_nginx/.*|_headers|_redirects)$ - [R=404,L]
 
 def apache_files(site_rules: RedirectRules) -> dict[str, bytes]:
     """Return the configuration for Apache, by file name."""
-    types_by_ending = types_by_extension(site_rules.files, site_rules.types)
+    by_extension = types_by_extension(site_rules.files, site_rules.types)
     skipped = list(site_rules.skipped)
     rules = []
     for rule in site_rules.rules:
@@ -64,21 +64,21 @@ def apache_files(site_rules: RedirectRules) -> dict[str, bytes]:
             skipped.append((rule.uri, reason))
         else:
             rules.append(rule)
-    untypical = untypical_files(site_rules.types, types_by_ending)
+    untypical = untypical_files(site_rules.types, by_extension)
     name = re.sub(r"[^a-z0-9.-]", "_", site_rules.name)
     lines = [
         *_APACHE_HEAD.format(name=name, count=len(rules) + len(untypical)).splitlines(),
         *skipped_comment(sorted(skipped)),
         *_APACHE_SETTINGS.splitlines(),
-        *(f'AddType "{media_type}" .{extension}' for extension, media_type in types_by_ending.items()),
+        *(f'AddType "{media_type}" .{extension}' for extension, media_type in by_extension.items()),
         *_APACHE_REWRITING.splitlines(),
     ]
     # Rules for one host precede those for any host.
-    for is_any, of_hosts in groupby(
+    for is_any, same_scope in groupby(
         sorted(rules, key=lambda rule: rule.host is None), key=lambda rule: rule.host is None
     ):
         del is_any
-        for path, rules_of_path in groupby(of_hosts, key=lambda rule: rule.path):
+        for path, rules_of_path in groupby(same_scope, key=lambda rule: rule.path):
             group = list(rules_of_path)
             if len(group) >= _APACHE_MIN_GROUP:
                 lines.append(f'RewriteRule "!^{exact_pattern(path[1:])}\\z" - [S={len(group)}]')
@@ -119,7 +119,7 @@ def _apache_lines(rule: RedirectRule) -> list[str]:
 
 
 _NGINX_MAX_WORD = 4_000
-"""nginx rejects configurations with a word of 4,096 bytes or more."""
+"""Maximum size of a word. nginx rejects configurations with a word of 4,096 bytes or more."""
 _CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f\x7f]")
 _NGINX_HTTP = """\
 # The old addresses of {name}. Include this file at the level of `http`, and server.conf in the `server` of the site:
@@ -147,8 +147,8 @@ location = /_redirects {{ return 404; }}
 def nginx_files(site_rules: RedirectRules) -> dict[str, bytes]:
     """Return the configuration for nginx, by file name: one for the `http` level, one for `server`."""
     variable = "unlost_" + re.sub("[^a-z0-9]", "_", site_rules.name)
-    by_ending = types_by_extension(site_rules.files, site_rules.types)
-    untypical = untypical_files(site_rules.types, by_ending)
+    by_extension = types_by_extension(site_rules.files, site_rules.types)
+    untypical = untypical_files(site_rules.types, by_extension)
     untypical_types = sorted(set(untypical.values()))
     prefix = _nginx_free_prefix(site_rules.files)
     prefixes = {path: f"{prefix}{untypical_types.index(media_type)}/" for path, media_type in untypical.items()}
@@ -192,7 +192,7 @@ def nginx_files(site_rules: RedirectRules) -> dict[str, bytes]:
     ]
     server = [
         *_NGINX_SERVER.format(name=_printable_name(site_rules.name), index=INDEX_NAME).splitlines(),
-        *_nginx_types(by_ending),
+        *_nginx_types(by_extension),
     ]
     for number, media_type in enumerate(untypical_types):
         server += [
@@ -230,7 +230,7 @@ def _nginx_path(prefix: str, path: str) -> bytes:
 def _nginx_map(
     source: str, name: str, default: bytes, entries: dict[bytes, bytes], known: Iterable[bytes]
 ) -> list[bytes]:
-    # nginx ignores case in map keys. Keys that differ only in case are written as regular expressions.
+    # nginx ignores letter case in map keys, so keys that differ only in case are written as regular expressions.
     folded = Counter(key.lower() for key in set(known))
     lines = [f"map {source} {name} {{".encode(), b"    default " + default + b";"]
     for key, value in sorted(entries.items()):
@@ -248,10 +248,10 @@ def _nginx_quote(text: bytes) -> bytes:
     return text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
 
 
-def _nginx_types(by_ending: dict[str, str]) -> list[str]:
-    if not by_ending:
+def _nginx_types(by_extension: dict[str, str]) -> list[str]:
+    if not by_extension:
         return []
-    return ["types {", *(f'    "{media_type}" {extension};' for extension, media_type in by_ending.items()), "}"]
+    return ["types {", *(f'    "{media_type}" {extension};' for extension, media_type in by_extension.items()), "}"]
 
 
 def _printable_name(name: str) -> str:
@@ -259,7 +259,7 @@ def _printable_name(name: str) -> str:
 
 
 _NETLIFY_MANY_RULES = 10_000
-"""Number of rules from which the Netlify documentation warns of problems."""
+"""Number of rules above which the documentation of Netlify warns of problems."""
 # Parameters are written as `name=value`. How escapes in them are compared is undocumented, so only plain ones are used.
 _NETLIFY_PARAMETER = re.compile(r"([A-Za-z0-9._~-]+)=([A-Za-z0-9._~-]+)")
 _NETLIFY_TYPES = {
@@ -349,7 +349,7 @@ def _untypical_type(site_rules: RedirectRules, path: str) -> str | None:
 
 
 def hosting_files(
-    placed: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
+    resources: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
 ) -> dict[str, bytes]:
     """Return files, by name, that make the original URLs of an export work with nginx, Apache and Netlify.
 
@@ -359,10 +359,10 @@ def hosting_files(
     the order of the resources. See docs/hosting.md.
 
     Args:
-        placed: The resources of the export.
+        resources: The resources of the export.
         home: A URL of the site, whose host is replaced by that of the server; by default the most frequent host. URLs
             of other hosts work if these point to the server, too.
         rewritten: Whether links in files are relative to the files; otherwise they are unchanged.
     """
-    site_rules = redirect_rules(placed, home=home, rewritten=rewritten)
+    site_rules = redirect_rules(resources, home=home, rewritten=rewritten)
     return {**nginx_files(site_rules), **apache_files(site_rules), **netlify_files(site_rules)}

@@ -49,7 +49,7 @@ class ExportedResource:
 
 
 _MAX_REDIRECT_CHAIN = 20  # consecutive redirects that are followed; browsers have the same limit
-_MAX_REDIRECT_URL = 2_000  # characters; old browsers opened no longer URLs
+_MAX_REDIRECT_URL = 2_000  # characters; Internet Explorer opened no URL of more than 2,083
 
 
 class LinkTargetKind(StrEnum):
@@ -125,8 +125,9 @@ class LinkResolver:
     def resolve(self, uri: str, kind: LinkKind) -> LinkTarget:
         """Return the target of a link after redirects and aliases.
 
-        A URL inside the site without a file resolves to the path that its file would have. Inside is what the scope of
-        the recovery admits; page requisites are also inside on other hosts from which anything was recovered.
+        A URL inside the site without a file resolves to the path that its file would have, so that the link is dead and
+        not wrong. A URL is inside if the scope of the recovery admits it; that of a page requisite, also if any file
+        of its host was recovered.
         """
         try:
             name = uri_names.page_name(uri, ignore_case=self._ignore_case)
@@ -224,7 +225,7 @@ def external_url(external: ExternalLinks, uri: str, kind: LinkKind, date: str, u
     return None
 
 
-_CACHE_BYTES = 32 << 20  # the navigation of a site occurs on all of its pages
+_CACHE_BYTES = 32 << 20  # limit of the cache; most links belong to the navigation, which is on all pages of a site
 _KINDS = tuple(LinkTargetKind)
 _MAX_SCRIPT_URLS = 20_000  # cached URLs used by scripts
 
@@ -243,7 +244,12 @@ class SiteLinkRewriter:
         self._files: dict[str, str | None] = {}  # by URLs used in scripts
 
     def for_page(self, path: str, capture: Capture) -> "PageLinkRewriter":
-        """Return the rewriter for one page. path: of the page in the export. capture: of the page."""
+        """Return the rewriter for one page.
+
+        Args:
+            path: Path of the page in the export.
+            capture: Capture of the page.
+        """
         return PageLinkRewriter(self, path, capture)
 
     def replacement(self, uri: str, kind: LinkKind, page: "PageLinkRewriter") -> str | None:
@@ -263,7 +269,7 @@ class SiteLinkRewriter:
         return external_url(self._external, absolute, kind, page.date, page.urim) or absolute
 
     def file_url(self, uri: str, page: "PageLinkRewriter") -> str | None:
-        """Return the URL of the file for a URL that scripts of a page may kind; None without a file.
+        """Return the URL of the file for a URL that scripts of a page may request; None without a file.
 
         A URL without a file is left unchanged, because the text may not be a URL.
         """
@@ -309,7 +315,7 @@ class PageLinkRewriter:
         return self._links.file_url(uri, self)
 
     def add_cached_counts(self, groups: Iterable[int]) -> None:
-        """Add the counts of URLs that were in the cache. groups: counted by `rewrite_links`."""
+        """Add the counts of URLs that were in the cache, as counted by `rewrite_links`."""
         self.counts.update(dict(zip(_KINDS, groups, strict=False)))
 
 

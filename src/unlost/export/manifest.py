@@ -15,8 +15,8 @@ MANIFEST_NAME = ".unlost-manifest.jsonl"
 """Name of the manifest in the top folder. No file of a site has it, because names with a leading dot are escaped."""
 
 _VERSION = 1
-_MAX_LINE = 1 << 20
-_PIECE = 1 << 18
+_MAX_LINE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestHeader:
-    """Properties of the export as a whole.
+    """Properties of a whole export.
 
     Attributes:
         base: URL of the top folder; None if there is a folder for each host.
@@ -64,7 +64,7 @@ class ManifestHeader:
 
 
 class ManifestWriter:
-    """Collects the entries of a manifest, a few hundred bytes each."""
+    """Collects the entries of a manifest in memory, a few hundred bytes each."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[str, bytes]] = []
@@ -84,13 +84,13 @@ class ManifestWriter:
             fields |= {"file_digest": entry.file_digest, "file_size": entry.file_size}
         if entry.doubtful is not None:
             fields["doubtful"] = entry.doubtful
-        self._lines.append((entry.path, _line(fields)))
+        self._lines.append((entry.path, _json_line(fields)))
 
     def finish(self, header: ManifestHeader) -> BinaryIO:
         """Return the manifest, rewound."""
         manifest = new_body()
         fields = {"unlost-manifest": _VERSION, "base": header.base, "hosting": list(header.hosting)}
-        manifest.write(_line({**fields, "substitutes": dict(header.substitutes)}))
+        manifest.write(_json_line({**fields, "substitutes": dict(header.substitutes)}))
         manifest.writelines(line for _, line in sorted(self._lines))
         manifest.seek(0)
         return manifest
@@ -100,7 +100,7 @@ def body_digest(body: BinaryIO) -> tuple[str, int]:
     """Return the SHA-1 digest and the size of a body, which is rewound."""
     sha1 = hashlib.sha1(usedforsecurity=False)
     body.seek(0)
-    while piece := body.read(_PIECE):
+    while piece := body.read(_CHUNK_BYTES):
         sha1.update(piece)
     size = body.seek(0, os.SEEK_END)
     body.seek(0)
@@ -119,7 +119,7 @@ def read_manifest(name: str, lines: Iterable[bytes]) -> tuple[ManifestHeader, It
     """
     numbered = enumerate(lines, start=1)
     _, first_line = next(numbered, (1, b""))
-    fields = _object(name, 1, first_line)
+    fields = _parse_object(name, 1, first_line)
     base, hosting = fields.get("base"), fields.get("hosting")
     if fields.get("unlost-manifest") != _VERSION or not isinstance(hosting, list):
         raise InputError(f"{name}: expected a manifest of version {_VERSION}: use the version of unlost that wrote it")
@@ -129,17 +129,17 @@ def read_manifest(name: str, lines: Iterable[bytes]) -> tuple[ManifestHeader, It
         tuple(map(str, hosting)),
         {url: str(substitute) for url, substitute in substitutes.items()} if isinstance(substitutes, dict) else {},
     )
-    return header, (_entry(name, number, line) for number, line in numbered)
+    return header, (_parse_entry(name, line_number, line) for line_number, line in numbered)
 
 
-def _entry(name: str, number: int, line: bytes) -> ManifestEntry:
-    fields = _object(name, number, line)
+def _parse_entry(name: str, line_number: int, line: bytes) -> ManifestEntry:
+    fields = _parse_object(name, line_number, line)
     try:
         path, url, datetime, digest = (str(fields[field]) for field in ("path", "url", "datetime", "digest"))
         size = int(str(fields["size"]))
         file_digest, file_size = str(fields.get("file_digest", digest)), int(str(fields.get("file_size", size)))
     except (KeyError, ValueError) as error:
-        raise InputError(f"{name}:{number}: expected an entry of a manifest: {error!s:.100}") from None
+        raise InputError(f"{name}:{line_number}: expected an entry of a manifest: {error!s:.100}") from None
     archive, mime, doubtful = fields.get("archive"), fields.get("mime"), fields.get("doubtful")
     return ManifestEntry(
         path,
@@ -155,15 +155,15 @@ def _entry(name: str, number: int, line: bytes) -> ManifestEntry:
     )
 
 
-def _object(name: str, number: int, line: bytes) -> dict[str, object]:
+def _parse_object(name: str, line_number: int, line: bytes) -> dict[str, object]:
     try:
-        value = json.loads(line) if len(line) <= _MAX_LINE else None
+        value = json.loads(line) if len(line) <= _MAX_LINE_BYTES else None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InputError(f"{name}:{number}: expected an object in JSON")
+        raise InputError(f"{name}:{line_number}: expected an object in JSON")
     return value
 
 
-def _line(fields: dict[str, object]) -> bytes:
+def _json_line(fields: dict[str, object]) -> bytes:
     return json.dumps(fields).encode() + b"\n"

@@ -4,7 +4,7 @@ import re
 import zlib
 
 SNIFFED_BYTES = 4096
-"""Number of bytes that are inspected."""
+"""Number of bytes of a body that are inspected."""
 HTML, XHTML, SVG, CSS = "text/html", "application/xhtml+xml", "image/svg+xml", "text/css"
 REWRITTEN_TYPES = frozenset({HTML, XHTML, SVG, CSS})
 """Types whose links are rewritten."""
@@ -68,7 +68,12 @@ def sniff_type(mime: str | None, head: bytes, extension: str) -> str | None:
 
 
 def _text_type(declared: str | None, head: bytes) -> str | None:
-    """Return the type of a body that may be text. head: the first bytes without the NULs of UTF-16."""
+    """Return the type of a body that may be text.
+
+    Args:
+        declared: The declared media type; None if it is invalid or generic.
+        head: The first bytes, without the NULs of UTF-16.
+    """
     if declared == "text/plain":  # browsers do not sniff it
         return declared
     if _FEED.match(head):
@@ -172,7 +177,7 @@ _USUAL_EXTENSIONS = {
     "text/csv": "csv",
     "text/vtt": "vtt",
 }
-# Not from the `mimetypes` of the machine, so that names are the same everywhere.
+# A list of our own and not the `mimetypes` of the machine, so that names are the same everywhere.
 _KNOWN_EXTENSIONS = frozenset(
     {"3gp", "7z", "aac", "ai", "aif", "aiff", "apk", "asc", "atom", "au", "avi", "bat", "bib", "bin", "bz2", "c",
      "cab", "cc", "class", "cpp", "csv", "cue", "cxx", "dat", "deb", "diff", "djvu", "dmg", "dmp", "doc", "docx",
@@ -190,7 +195,7 @@ _EXECUTED_EXTENSIONS = frozenset(
     {"php", "php3", "php4", "php5", "php7", "phtml", "phar", "pht", "phps", "asp", "aspx", "asa", "asax", "ashx",
      "asmx", "cfm", "cfml", "cgi", "fcgi", "do", "jsp", "jspx", "jhtml", "pl", "shtml", "shtm", "stm", "ssi"}
 )  # fmt: skip
-_TYPED_EXTENSIONS = frozenset(ending for endings in _EXTENSIONS_BY_TYPE.values() for ending in endings)
+_TYPED_EXTENSIONS = frozenset(extension for extensions in _EXTENSIONS_BY_TYPE.values() for extension in extensions)
 _MAX_EXTENSION = 16
 
 

@@ -89,7 +89,7 @@ def _with_size(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
 
 
 _LEVEL = 6
-_GZIP = 31  # zlib's wbits for the largest window with a gzip header, which has no name and no time
+_GZIP = 31  # zlib's wbits for the largest window and a gzip header, which has no name and no time
 
 
 class TarTarget(PackedTarget):
@@ -100,7 +100,7 @@ class TarTarget(PackedTarget):
 
 
 class TarWriter:
-    """Writes a gzipped tar file. `TarFile` would hold a kilobyte per file in memory."""
+    """Writes a gzipped tar file. `tarfile.TarFile` would use a kilobyte of memory per file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -119,37 +119,38 @@ class TarWriter:
             self._write(piece)
         if remaining:
             raise OSError(f"it had {size} bytes, and {size - remaining} when it was read")
-        self._fill(BLOCKSIZE)
+        self._pad(BLOCKSIZE)
 
     def _write(self, data: bytes) -> None:
         self._size += len(data)
         self._file.write(self._compressor.compress(data))
 
-    def _fill(self, unit: int) -> None:
+    def _pad(self, unit: int) -> None:
         """Pad with zeros to a multiple of `unit`."""
         self._write(bytes(-self._size % unit))
 
     def finish(self) -> None:
         """Write the end of the tar and the gzip format."""
         self._write(bytes(2 * BLOCKSIZE))
-        self._fill(RECORDSIZE)
+        self._pad(RECORDSIZE)
         self._file.write(self._compressor.flush())
 
     def abort(self) -> None:
         """Do nothing: nothing is buffered outside the file."""
 
 
-_SAMPLED_BYTES = 1 << 16  # bytes of a body that are compressed to estimate whether deflate pays
+# Bytes of a body that are compressed to decide whether it is deflated. Declared media types are often wrong.
+_SAMPLED_BYTES = 1 << 16
 _MAX_COMPRESSION_RATIO = 0.95  # above this ratio, a file is stored and can be read without decompression
-_FIRST, _LAST = 1980, 2107  # years that the ZIP format can represent
+_FIRST, _LAST = 1980, 2107  # years that the MS-DOS dates of ZIP can represent
 _REGULAR = 0o100644 << 16  # a regular file with mode 644 in the ZIP external attributes
-_UNIX = 3
+_UNIX = 3  # "version made by" for Unix, so that the mode in the external attributes applies
 
 
 class ZipTarget(PackedTarget):
     """An `ExportTarget` that is a ZIP file.
 
-    The same files yield the same bytes. About 700 bytes per file are held in memory until the end.
+    The same files yield the same bytes. Uses about 700 bytes of memory per file until the end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -163,10 +164,10 @@ class ZipWriter:
         self._archive = ZipFile(file, "w", allowZip64=True)
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
-        """Write a file with `size` bytes, deflated if that pays."""
+        """Write a file with `size` bytes, deflated if that saves at least 5 %."""
         sample = body.read(_SAMPLED_BYTES)
         info = zip_entry(path, modified)
-        info.file_size = size  # decides whether Zip64 is used
+        info.file_size = size  # determines whether Zip64 is used
         if len(zlib.compress(sample, _LEVEL)) < _MAX_COMPRESSION_RATIO * len(sample):
             info.compress_type = ZIP_DEFLATED
         with self._archive.open(info, "w") as member:

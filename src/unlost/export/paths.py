@@ -36,7 +36,7 @@ class PathStyle:
 
     @property
     def max_path(self) -> int:
-        """Limit on paths in bytes. Windows allows 259 characters, macOS 1,023 bytes, both with the parent folders."""
+        """Limit on paths in bytes. With the parent folders, Windows allows 259 characters, and macOS 1,023 bytes."""
         return 180 if self.windows else 900
 
 
@@ -63,7 +63,7 @@ _URL_START = re.compile(r"[\0-\x20]*(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]{2,}")
 _PATH_START = re.compile(r"[/\\?]")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_~!$&'()*+,;=:@ %|?#^`{}\[\]-][A-Za-z0-9_~!$&'()*+,;=:@ %|?#^`{}\[\].-]*")
-_UNSAFE_CHARACTERS = frozenset('/\\<>"')  # prevents markup in names and path traversal
+_UNSAFE_CHARACTERS = frozenset('/\\<>"')  # allow markup in listings, and path traversal
 _MAX_EXTENSION = 16
 _DIGEST_BYTES = 6  # a collision among a million names has a probability of 1 %
 # Configuration files of servers, hosting services and systems: `_worker.js` is executed, `CNAME` sets the domain.
@@ -114,9 +114,9 @@ def _percent_decode(text: str) -> str:
 def escape_unsafe(name: str) -> str:
     r"""Escape what is unsafe in a file name: control characters, markup, separators and reserved names.
 
-    Control and direction characters, slashes, backslashes, `<`, `>` and `"` are percent-encoded, and so are the first
+    Control and direction characters, slashes, backslashes, `<`, `>` and `"` are percent-encoded. So are the first
     character of hidden files and of configuration files of servers, and the colon of a drive letter. All other
-    characters remain, including `?` and `:`.
+    characters are unchanged, including `?` and `:`.
 
     >>> escape_unsafe("a\x00b/\u202egnp.exe"), escape_unsafe(".htaccess"), escape_unsafe("_redirects")
     ('a%00b%2F%E2%80%AEgnp.exe', '%2Ehtaccess', '%5Fredirects')
@@ -196,7 +196,7 @@ SAME_PATH, LETTER_CASE, FOLDER_OF_SAME_NAME = "same-path", "letter-case", "folde
 def fold_path(path: str) -> str:
     """Return a path as compared by file systems that ignore letter case and normalize Unicode.
 
-    It errs on the side of treating paths as equal.
+    Paths may be treated as equal although they are not, but not the other way round.
 
     >>> fold_path("A/É") == fold_path("a/e\u0301"), fold_path("ß") == fold_path("SS"), fold_path("a") == fold_path("b")
     (True, True, False)
@@ -219,7 +219,7 @@ class PathAllocator:
 
     def __init__(self, candidates: Iterable[PathCandidates]) -> None:
         ordered = sorted(candidates, key=lambda each: (bool(each.reasons), each.key))
-        # No file takes a name that is needed for a folder, so that every folder can be created.
+        # A file never gets the name of a folder, so that every folder can be created.
         self._folders = {
             folder for each in ordered for path in each.paths for folder in _parent_folders(fold_path(path))
         }
@@ -232,7 +232,7 @@ class PathAllocator:
             entry = ordered.pop()
             path, reason = self._find_free(entry)
             key = fold_path(path)
-            self._taken[path if key == path else key] = path  # shares one string if possible
+            self._taken[path if key == path else key] = path  # key and value share one string if they are equal
             self.paths[entry.key] = path
             if reason is not None:
                 self.renamed[reason] += 1
@@ -284,7 +284,7 @@ QUERY_IN_NAME, EXTENSION_ADDED, CHARACTERS_REPLACED, NAME_SHORTENED = "query", "
 
 @cache
 def _intern_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same object for equal reasons. A site has a hundred thousand resources and a dozen combinations."""
+    """Return the same object for equal reasons: there are few combinations, but hundreds of thousands of resources."""
     return reasons
 
 

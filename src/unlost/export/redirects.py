@@ -12,7 +12,7 @@ from unlost.export.links import ExportedResource
 
 # Python's built-in table only, not that of the machine, so that the result is reproducible.
 _BY_EXTENSION = mimetypes.MimeTypes().types_map[True]
-# Stricter than RFC 9110, so that the values can be written to the configuration of any server without quoting.
+# Stricter than RFC 9110, section 8.3.1, so that values can be written to the configuration of any server unquoted.
 _MIME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}", re.IGNORECASE)
 _CHARSET = re.compile(r"[a-z0-9][a-z0-9._:-]{0,40}", re.IGNORECASE)
 _TEXT = re.compile(r"text/.*|.*[/+]xml|application/(?:x-)?(?:java|ecma)script", re.IGNORECASE)
@@ -61,12 +61,12 @@ def types_by_extension(paths: Iterable[str], types: Mapping[str, str]) -> dict[s
     }
 
 
-def untypical_files(types: Mapping[str, str], by_ending: Mapping[str, str]) -> dict[str, str]:
+def untypical_files(types: Mapping[str, str], by_extension: Mapping[str, str]) -> dict[str, str]:
     """Return the files, in order, whose media type is not that of their extension."""
     return {
         path: media_type
         for path, media_type in sorted(types.items())
-        if by_ending.get(lower_extension(path)) != media_type
+        if by_extension.get(lower_extension(path)) != media_type
     }
 
 
@@ -181,7 +181,7 @@ def plain_path(path: str, query: str | None = None) -> str:
 
 
 def plain_url(uri: str) -> str:
-    """Return an absolute URL without its fragment in such characters.
+    """Return an absolute URL without its fragment, in the same characters as `plain_path`.
 
     >>> plain_url("http://a.example/ $;#top")
     'http://a.example/%20%24;'
@@ -222,8 +222,8 @@ def file_url_path(path: str) -> str:
 
 
 MAX_URL_BYTES = 2_000
-"""Size of the longest original URL that gets a rule. nginx rejects words of 4,096 bytes or more, and escaping doubles
-the size."""
+"""Size of the longest original URL that gets a rule, in bytes. nginx rejects words of 4,096 bytes or more, and escaping
+may double the size."""
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_.])?")
 _BROWSER_ENCODING = str.maketrans({'"': "%22", "<": "%3C", ">": "%3E", "'": "%27"})
 _INDISTINGUISHABLE = "the server cannot tell it from another address"
@@ -278,18 +278,18 @@ class RedirectRules:
 
 
 def redirect_rules(
-    placed: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
+    resources: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
 ) -> RedirectRules:
     """Return the rules for an export.
 
     Args:
-        placed: The resources of the export.
+        resources: The resources of the export.
         home: A URL of the site, whose host is that of the site; by default the most frequent host.
         rewritten: Whether links in files are relative to the files; otherwise they are unchanged.
     """
-    # Files first: a URL that had a page and redirected at another time serves the page.
+    # Files come first: a URL that had a page at one time and a redirect at another serves the page.
     ordered = sorted(
-        set(placed), key=lambda each: (each.path is None, each.uri, each.path or "", each.redirect_target or "")
+        set(resources), key=lambda each: (each.path is None, each.uri, each.path or "", each.redirect_target or "")
     )
     site = _ServedSite.of(ordered, OriginalUrl.parse(home or ""), rewritten)
     rules: dict[tuple[str, bytes, str], RedirectRule] = {}

@@ -40,7 +40,7 @@ from unlost.report.html_templates import make_template_environment
 from unlost.report.i18n import Translations
 from unlost.uri.names import url_from_name
 
-_SNIFFED_BYTES = 1024  # browsers look for a charset declaration in this many bytes
+_SNIFFED_BYTES = 1024  # browsers look for a charset declaration in the first 1,024 bytes (HTML standard)
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _META = re.compile(rb"<meta\b[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml\b[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE)
@@ -73,8 +73,9 @@ _UTF_16 = {"UTF-16LE": b"\xff\xfe", "UTF-16BE": b"\xfe\xff"}
 def declare_charset(body: bytes, mime: str | None, declared: str | None) -> bytes:
     r"""Return a body that is displayed the same without the charset of its Content-Type header.
 
-    At most one declaration is inserted. The body is returned unchanged if it is ASCII, declares the same charset
-    itself, or has the charset that browsers assume by default (windows-1252).
+    A file on disk or at another host has no such header. At most one declaration is inserted. The body is returned
+    unchanged if it is ASCII, declares the same charset itself, or has the charset that browsers assume by default
+    (windows-1252).
 
     Args:
         body: The body.
@@ -121,15 +122,15 @@ def _insert_declaration(body: bytes, mime: str, charset: bytes, *, has_own: bool
     if mime == HTML:
         match = _BEFORE_HEAD_CONTENT.match(body, 0, _SNIFFED_BYTES)
         end = match.end() if match else 0
-        return b'%b<meta charset="%b">%b' % (body[:end], charset, body[end:])  # the first counts
+        return b'%b<meta charset="%b">%b' % (body[:end], charset, body[end:])  # the first declaration counts
     declaration = _XML_DECLARATION.match(body)
     return b'<?xml version="1.0" encoding="%b"?>%b' % (charset, body[declaration.end() :] if declaration else body)
 
 
 MAX_REWRITTEN_BYTES = 32 << 20
-"""Size of a body up to which it is rewritten, as for `rewrite_links`. Larger ones are streamed unchanged."""
+"""Maximum size of a body that is rewritten, as for `rewrite_links`. Larger ones are streamed unchanged."""
 _MAX_DECOMPRESSED_BYTES = 64 << 20
-_MAX_REDIRECT_PAGE_BYTES = 256 << 10  # size of a page that only redirects, including an archive's additions
+_MAX_REDIRECT_PAGE_BYTES = 256 << 10  # maximum size of a page that only redirects, including an archive's additions
 _MAX_MEMBERS = 100  # gzip members of a body; servers send one or a few
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
@@ -333,15 +334,23 @@ class ExportResult(ExportSummary):
 START_PAGE_NAMES = ("index.html", "start.html")
 """File names of a start page, in order of preference."""
 MAX_START_PAGE_FILES = 500
-"""Files that a start page lists."""
+"""Maximum number of files that a start page lists."""
 _PACKAGE = "unlost.export"
 
 
 class StartPageFiles:
-    """Collects the paths that a start page lists: pages before other files, the shallowest first."""
+    """The paths that a start page lists: pages, or other files if there are none, the shallowest first.
+
+    Args:
+        files: Path and media type of all files.
+
+    Attributes:
+        has_pages: Whether the paths are those of pages.
+        paths: The paths.
+        more: Number of further paths that are not listed.
+    """
 
     def __init__(self, files: Iterable[tuple[str, str | None]]) -> None:
-        """Read all files, as pairs of path and media type."""
         pages: list[str] = []
         other_files: list[str] = []
         for path, mime in files:
@@ -375,7 +384,7 @@ def render_start_page(url: str, to: str | None, files: StartPageFiles, language:
     ).encode()
 
 
-_FILE_DATETIME = "19960101000000"  # of files that are not captures, so that exports are reproducible
+_FILE_DATETIME = "19960101000000"  # date of files that are not captures, so that exports are reproducible
 
 
 def export_site(

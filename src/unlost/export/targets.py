@@ -54,7 +54,7 @@ class ExportTarget(Protocol):
 
 
 MAX_PATH_BYTES = 4096
-"""Size of a path in bytes; no system supports longer ones."""
+"""Maximum size of a path in bytes: PATH_MAX of Linux."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -142,7 +142,12 @@ class AtomicPath:
     """
 
     def __init__(self, path: Path, *, allow_empty_folder: bool = False) -> None:
-        """Prepare a path. allow_empty_folder: whether it may exist as an empty folder."""
+        """Prepare a path.
+
+        Args:
+            path: The final path.
+            allow_empty_folder: Whether it may exist as an empty folder.
+        """
         if path.name in ("", ".."):
             raise UsageError(f"{path}: expected the name of something new in a folder")
         self.path = path
@@ -229,7 +234,7 @@ class AtomicPath:
             file.flush()
             os.fsync(file.fileno())
         except BaseException as error:
-            # Without flushing the buffer, which would fail again on a full disk.
+            # The buffer is not flushed, which would fail again on a full disk.
             file.raw.close()
             if isinstance(error, OSError) and error.filename is None:
                 error.filename = os.fspath(self.path)
@@ -253,7 +258,7 @@ class AtomicPath:
         """
         with self.explain_os_errors():
             try:
-                # Unlike rename, link does not replace an existing file.
+                # Unlike rename(), link() does not replace a file that was created in the meantime.
                 os.link(
                     self.temporary_name,
                     self.path.name,
@@ -383,7 +388,7 @@ class FolderTarget(AtomicTarget):
 
 
 def _open_subfolder(name: str, folder: int, path: str) -> int:
-    """Open a folder in a folder, and create it if necessary. Symbolic links are not followed."""
+    """Open a folder in a folder, creating it if necessary. Symbolic links are not followed."""
     for _ in range(2):
         try:
             return os.open(name, _FOLDER, dir_fd=folder)

@@ -37,12 +37,18 @@ from unlost.warc.records import escape_target_uri
 WACZ_VERSION = "1.1.1"
 """Version of the specification, https://specs.webrecorder.net/wacz/1.1.1/."""
 _MEMBER_DATE = "19800101000000"  # of all members, so that the file is reproducible
+# The index is in compressed blocks, so that replay in a browser reads only some. pywb requires `.cdx` in its name.
 _INDEX, _INDEX_SUMMARY = "index.cdx.gz", "index.idx"
 _DATAPACKAGE = "datapackage.json"
 
 
 class WaczMemberWriter:
-    """A member that is being written. size: bytes written so far. offset: where it begins in the file."""
+    """A member that is being written.
+
+    Attributes:
+        offset: Offset of its content in the file, in bytes.
+        size: Bytes written so far.
+    """
 
     def __init__(self, opened: IO[bytes], begin: int) -> None:
         self._opened = opened
@@ -135,7 +141,14 @@ _ORDER_DIGITS = 12  # width of the number in front of a line, by which lines are
 
 @dataclass(frozen=True, slots=True)
 class WaczPage:
-    """A page. order: of discovery. uri: as in its record. datetime: 14 digits. title: None without one."""
+    """A page of the page list.
+
+    Attributes:
+        order: Position in order of discovery.
+        uri: URL as in its record.
+        datetime: Datetime of the capture, 14 digits.
+        title: Its title; None without one.
+    """
 
     order: int
     uri: str
@@ -169,7 +182,7 @@ class WaczPageList:
 
     def __init__(self, spool: BinaryIO) -> None:
         self._spool = spool
-        self._titles: dict[str, str | None] = {}  # of what others refer to, by its id
+        self._titles: dict[str, str | None] = {}  # titles of originals of revisits, by WARC-Record-ID
         self.count = 0
         self.main: WaczPage | None = None
         self.newest = ""
@@ -238,7 +251,7 @@ def write_wacz(
             with package.member(f"archive/{_WARC}", is_large=records.bytes + _HEADROOM_BYTES > ZIP64_LIMIT) as member:
                 copy_records(records, member.write, _WARC, result, on_progress, pages.add)
             file.flush()
-            # The index is built from the file as written, and describes exactly these bytes.
+            # The index is built from the file as written, so that it describes exactly these bytes.
             captures = reader.read_warc_captures(
                 output.temporary_path, result.problems, filename=_WARC, byte_range=(member.offset, member.size)
             )
@@ -261,7 +274,7 @@ def _collection_metadata(pages: WaczPageList, title: str | None) -> dict[str, ob
     main = pages.main
     return {
         "title": title or (main and _host(main.uri)),
-        # Not the current time, so that the file is reproducible.
+        # The date of the last recovered capture and not the current time, so that the file is reproducible.
         "created": dates.to_iso(pages.newest),
         "software": SOFTWARE,
         "mainPageUrl": main and main.uri,

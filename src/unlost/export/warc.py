@@ -36,7 +36,7 @@ RecordLocation = tuple[int, int]
 
 
 class BadRecordError(Exception):
-    """A record that is missing or damaged. It is counted as a problem, and its message describes it."""
+    """A record is missing or damaged. It is counted as a problem with this message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def read_verified(file: int, name: str, offset: int) -> VerifiedRecord:
         )
     except (TruncatedRecordError, ForeignRecordError, ValueError, KeyError):
         raise BadRecordError("expected the record that was kept there, found something else, or damage") from None
-    except OSError as error:  # a defective disk
+    except OSError as error:  # the disk is defective
         raise BadRecordError(f"cannot be read: {error.strerror}") from None
 
 
@@ -130,10 +130,10 @@ def _referred_record(stored: WrittenRecord) -> tuple[str, RecordLocation] | None
     if stored.record_type != "revisit":
         return None
     file, _, offset = stored.fields.get(REFERS_TO, "").partition(" ")
-    number = segment_number(file)
-    if number is None or not (offset.isascii() and offset.isdecimal()):
+    file_number = segment_number(file)
+    if file_number is None or not (offset.isascii() and offset.isdecimal()):
         raise ForeignRecordError
-    return stored.fields.get("WARC-Refers-To", ""), (number, int(offset))
+    return stored.fields.get("WARC-Refers-To", ""), (file_number, int(offset))
 
 
 _PIECE = 1 << 20  # bytes
@@ -207,25 +207,25 @@ class ChosenRecords:
             raise nothing_recovered_error(recovery)
         self._expect_originals()
         self.total = len(self._expected)
-        self.bytes = sum(self._size(number) for number in {number for number, _ in self._expected})
+        self.bytes = sum(self._size(file_number) for file_number in {file_number for file_number, _ in self._expected})
 
     def _expect(self, order: int, record: RecoveryRecord) -> None:
-        number = segment_number(record.file.removesuffix(OPEN_SUFFIX))
-        if number is None:
+        file_number = segment_number(record.file.removesuffix(OPEN_SUFFIX))
+        if file_number is None:
             self._add_problem(
                 record.file, record.offset, "expected the name of a file of the recovery, found another one"
             )
         else:
             capture = record.capture
             expected = _ExpectedRecord(order, capture.digest, capture.datetime, bool(capture.revisit))
-            self._expected.setdefault((number, record.offset), expected)
+            self._expected.setdefault((file_number, record.offset), expected)
 
     def _expect_originals(self) -> None:
         revisits = sorted(location for location, expected in self._expected.items() if expected and expected.is_revisit)
-        for number, locations in groupby(revisits, lambda location: location[0]):
-            # What cannot be read now is reported when the records are read.
+        for file_number, locations in groupby(revisits, lambda location: location[0]):
+            # Errors are reported later, when the records are read.
             try:
-                with self._folder.open_to_read(segment_name(number)) as file:
+                with self._folder.open_to_read(segment_name(file_number)) as file:
                     for _, offset in locations:
                         self._expect_original(file, offset)
             except InputError:
@@ -239,40 +239,42 @@ class ChosenRecords:
         self._expected.setdefault(location, None)
         self._originals[location] = None
 
-    def _size(self, number: int) -> int:
+    def _size(self, file_number: int) -> int:
         try:
-            with self._folder.open_to_read(segment_name(number)) as file:
+            with self._folder.open_to_read(segment_name(file_number)) as file:
                 return os.fstat(file).st_size
         except InputError:
             return 0
 
     def __iter__(self) -> Iterator[ExportedRecord]:
         """Yield the records in the order of storage, in which originals precede their revisits."""
-        for number, locations in groupby(sorted(self._expected), lambda location: location[0]):
+        for file_number, locations in groupby(sorted(self._expected), lambda location: location[0]):
             remaining = deque(locations)
             try:
-                with self._folder.open_to_read(segment_name(number)) as file:
+                with self._folder.open_to_read(segment_name(file_number)) as file:
                     while remaining:
                         exported = self._read(file, remaining.popleft())
                         if exported is not None:
                             yield exported
             except InputError as error:
                 for _, offset in remaining:
-                    self._add_problem(segment_name(number), offset, str(error))
+                    self._add_problem(segment_name(file_number), offset, str(error))
 
     def _read(self, file: int, location: RecordLocation) -> ExportedRecord | None:
-        number, offset = location
+        file_number, offset = location
         expected = self._expected[location]
         try:
-            verified = _check_expected(read_verified(file, segment_name(number), offset), expected)
+            verified = _check_expected(read_verified(file, segment_name(file_number), offset), expected)
         except BadRecordError as error:
-            self._add_problem(segment_name(number), offset, str(error))
+            self._add_problem(segment_name(file_number), offset, str(error))
             return None
         digest = verified.record.capture.digest
         if verified.refers_to is not None:
             original_id, original = verified.refers_to
             if self._originals.get(original) != (original_id, digest):
-                self._add_problem(segment_name(number), offset, "the record with its body is not whole", _WITHOUT_BODY)
+                self._add_problem(
+                    segment_name(file_number), offset, "the record with its body is not whole", _WITHOUT_BODY
+                )
                 return None
         is_original = location in self._originals
         if is_original:
@@ -376,10 +378,10 @@ def write_warc(recovery: Path, to: Path, *, on_progress: RecordProgress | None =
     return result
 
 
-def check_output_path(recovery: Path, to: Path, ending: str) -> None:
+def check_output_path(recovery: Path, to: Path, extension: str) -> None:
     """Raise UsageError for a name with another extension, or a path inside the folder of WARC files."""
-    if not to.name.lower().endswith(ending):
-        raise UsageError(f"{to}: expected a name that ends in {ending}")
+    if not to.name.lower().endswith(extension):
+        raise UsageError(f"{to}: expected a name that ends in {extension}")
     if to.parent.resolve() == (recovery / WARC_FOLDER).resolve():
         raise UsageError(f"{to}: that folder belongs to the recovery: give another one")
 
@@ -393,7 +395,7 @@ def copy_records(
     on_record: Callable[[ExportedRecord], object] | None = None,
 ) -> None:
     """Write a WARC file and update `result`. Raises InputError if nothing could be copied."""
-    for number, record in enumerate(records, 1):
+    for count, record in enumerate(records, 1):
         if not result.copies and not result.originals:
             # Dated like the first capture, so that the file is reproducible.
             first = format_warcinfo(encode_value(name), SOFTWARE, record.verified.record.recovered)
@@ -407,6 +409,6 @@ def copy_records(
         if on_record is not None:
             on_record(record)
         if on_progress is not None:
-            on_progress(number, records.total)
+            on_progress(count, records.total)
     if not result.copies:
         raise nothing_readable_error(result.problems)

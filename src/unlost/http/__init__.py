@@ -1,16 +1,18 @@
 """HTTP client for archives: HTTP/1.1 connections, timeouts, redirects, retries, and the limits of each archive.
 
-models: `HttpRequest`, `HttpResponse`, bodies in memory or in temporary files, the `HttpClient` protocol, kinds of
-failure, the User-Agent header. url: URLs as
-sent, public IP addresses. connection: one HTTP/1.1 connection. pool: name resolution, proxies, reuse of connections.
-content_encoding: gzip, deflate, Brotli, Zstandard. exchange: one request
-and its streamed response. client: `ArchiveHttpClient`, with retries, redirects and blocks.
+Modules in reading order:
 
-rate_limit: rate limits, quotas and backoff as pure functions. limit_store: their state, in memory or on disk.
-rate_limiter: waits for them. concurrency: the adaptive limit of requests in flight. circuit_breaker: skips failing
-archives. connectivity: tells an offline client from an archive that is down.
+- models: requests, responses, bodies, the `HttpClient` protocol, kinds of failure, and the User-Agent header
+- url: URLs as sent, and the test for public IP addresses
+- connection and pool: one HTTP/1.1 connection; name resolution, proxies, and reuse of connections
+- content_encoding: gzip, deflate, Brotli and Zstandard
+- exchange: one request and its streamed response
+- rate_limit, limit_store, rate_limiter: rate limits and backoff as pure functions, their state, and waiting for them
+- concurrency: the adaptive limit of requests in flight
+- circuit_breaker and connectivity: skip failing archives, and distinguish them from an offline client
+- client: `ArchiveHttpClient`, which combines all of these with retries, redirects and blocks
 
-Imports registry, uri, dates, clock and errors; never archives or anything that uses it.
+The package imports registry, uri, dates, clock and errors; never archives or anything that uses it.
 """
 
 from unlost.lazy_exports import lazy_exports

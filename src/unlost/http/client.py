@@ -30,15 +30,16 @@ from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url, re
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
 
 DEFAULT_RETRIES = 2
-"""Retries of a request that failed in a way that often passes. Each costs the archive as much as a new request."""
+"""Retries of a request whose failure is likely to be transient. Each costs the archive as much as a new request."""
 
-_DIGESTED_PAGE_BYTES = 1 << 16  # beginning of a page that is compared to recognize the page of a captive portal
+_DIGESTED_PAGE_BYTES = 1 << 16  # beginning of a page whose digest identifies the page of a captive portal
 _RETRY_SECONDS = 1.0  # before the first retry; four times as long before each further one
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-# Codings that every archive supports. Captured bodies may have other ones, and are decoded, too.
+# Codings that every archive supports. Captured bodies may have other ones, which are decoded as well.
 _ACCEPT_ENCODING = "gzip, deflate"
-_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # no control characters but tab (RFC 9110, section 5.5)
 _CONGESTION_KINDS = {"timeout", "reset", "refused", "unreachable", "status"}  # failures that fewer requests may avoid
+# Not sent to the target of a redirect on another host (RFC 9110, section 15.4).
 _CREDENTIAL_HEADERS = {"authorization", "cookie", "proxy-authorization"}
 _log = logging.getLogger(__name__)
 
@@ -51,13 +52,13 @@ class ArchiveHttpClient:
         clock: Clock for rate limits and the delay before retries. Timeouts use real time.
         contact: Email address or URL for the operators of archives. Without it, requests are half as frequent.
         timeouts: Timeouts of one request.
-        max_wait: Seconds that a request may wait for rate limits and as told by `Retry-After`. A longer wait raises
+        max_wait: Seconds that a request may wait for rate limits and for `Retry-After`. A longer wait raises
             NotNowError at once.
         connections_per_host: Limit of requests in flight to one host.
         use_proxies: Use the proxies of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
-        retries: Retries, with growing delays, of requests that failed in a way that often passes. With 0, only a
-            request sent on a connection that turned out to be closed is retried, once and at once.
-        warn: Receives a warning, once, if there is no contact. By default, the log of this module.
+        retries: Retries, with growing delays, of requests whose failure is likely to be transient. With 0, only a
+            request sent on a connection that turned out to be closed is retried, once and without delay.
+        warn: Receives a warning, once, if there is no contact. By default, it is logged.
         resolver: Resolves host names; by default, the system's resolver.
         connectivity: Records which archives can be reached; by default, a new one that never raises OfflineError.
         concurrency: Bounds of an adaptive limit of requests in flight to one host, instead of
@@ -161,7 +162,8 @@ class ArchiveHttpClient:
                     and pending.trace.is_stale_response
                     and pending.stale_responses < self._concurrency.initial
                 ):
-                    # The fault of an earlier response: retry without delay.
+                    # The rest of an earlier response preceded this one: pywb sends captured Content-Length values,
+                    # which may be too small. Each idle connection may have such a rest, so retry without delay.
                     pending.stale_responses += 1
                     continue
                 pause = _retry_delay(error, tries, pending, self._retries)
@@ -180,11 +182,11 @@ class ArchiveHttpClient:
         host_port = url.host_port
         registered = registered_hosts(archive)
         is_registered = host_port in registered
-        # Most archives use more ports than are registered: they redirect from http to https.
+        # Most archives use more ports than the registered ones, because they redirect from http to https.
         is_own_host = host_port.host in {each.host for each in registered}
         pool = self._pools.get(is_registered)
         if pool is None:
-            raise RuntimeError("use `async with Courier(…)`")
+            raise RuntimeError("use `async with ArchiveHttpClient(…)`")
         if not is_registered and not may_be_public_host(host_port.host):
             self.connectivity.raise_if_offline()
             raise FailedError(f"{host_port.host[:100]} is inside a network", archive.id, "redirects")
@@ -204,12 +206,12 @@ class ArchiveHttpClient:
             until_close = pending.request.until_close
             async with HttpExchange(
                 pool, url, headers, trace, self._timeouts, until, archive.id, until_close=until_close
-            ) as head:
+            ) as stream:
                 responded_at = loop.time()
                 self._warn_about_contact()
-                origin = ResponseOrigin(host_port.host, head.peer, url.scheme == "https")
-                await self._record_response(archive, head, origin, pending, is_own_host=is_own_host)
-                response = await self._interpret(archive, head, permit, is_own_host, pending.request)
+                origin = ResponseOrigin(host_port.host, stream.peer, url.scheme == "https")
+                await self._record_response(archive, stream, origin, pending, is_own_host=is_own_host)
+                response = await self._interpret(archive, stream, permit, is_own_host, pending.request)
                 if response is None:
                     limiter.record_throttling(begun, loop.time())
                 else:
@@ -278,7 +280,7 @@ class ArchiveHttpClient:
     async def _record_response(
         self,
         archive: Archive,
-        head: StreamingResponse,
+        stream: StreamingResponse,
         origin: ResponseOrigin,
         pending: "_PendingRequest",
         *,
@@ -288,20 +290,20 @@ class ArchiveHttpClient:
 
         Pages of hosts that an archive redirects to prove nothing: they may be those of a captive portal.
         """
-        if head.status == 407 and pending.trace is not None and pending.trace.is_proxied:
-            await head.drain()
+        if stream.status == 407 and pending.trace is not None and pending.trace.is_proxied:
+            await stream.drain()
             raise FailedError("the proxy wants a password", archive.id, "proxy")
         redirect = ""
-        if head.status in _REDIRECT_STATUSES and (location := head.header("location")):
+        if stream.status in _REDIRECT_STATUSES and (location := stream.header("location")):
             with suppress(ValueError):
-                redirect = resolve_redirect(location, parse_url(head.url)).host_port.host
-        media_type = (head.header("content-type") or "").lower()
-        if head.header("memento-datetime") is not None:
+                redirect = resolve_redirect(location, parse_url(stream.url)).host_port.host
+        media_type = (stream.header("content-type") or "").lower()
+        if stream.header("memento-datetime") is not None:
             media_type = ""  # a capture, whatever its type
         if not is_own_host and (redirect or "html" in media_type):
             return
         is_proof = self.connectivity.record_response(
-            archive.id, origin, head.status, media_type, redirect, self._clock.now()
+            archive.id, origin, stream.status, media_type, redirect, self._clock.now()
         )
         if is_proof and self._refusals:
             await self._block_refusing_archives()
@@ -322,51 +324,52 @@ class ArchiveHttpClient:
         return self._own_headers + lines
 
     async def _interpret(
-        self, archive: Archive, head: StreamingResponse, permit: Permit, is_own_host: bool, request: HttpRequest
+        self, archive: Archive, stream: StreamingResponse, permit: Permit, is_own_host: bool, request: HttpRequest
     ) -> "HttpResponse | str | None":
         """Return the response, the Location of a redirect, or None if the archive throttles requests."""
-        # With Memento-Datetime the response is a capture, whatever its status: 429 or 503 may have been captured.
-        is_capture = head.header("memento-datetime") is not None
+        # With Memento-Datetime the response is a capture, whatever its status (RFC 7089, section 2.1.1): 429 or 503 may
+        # have been captured.
+        is_capture = stream.header("memento-datetime") is not None
         # 429 counts against the archive also when a host that it redirects to sends it; 503 of such a host says
         # nothing about the archive.
-        is_throttled = head.status == 429 or (
-            head.status == 503 and is_own_host and not _is_unreadable_record(archive, request, head)
+        is_throttled = stream.status == 429 or (
+            stream.status == 503 and is_own_host and not _is_unreadable_record(archive, request, stream)
         )
         if is_throttled and not is_capture:
             now = self._clock.now()
-            wait = rate_limit.parse_retry_after(head.header("retry-after"), head.header("date"), now)
+            wait = rate_limit.parse_retry_after(stream.header("retry-after"), stream.header("date"), now)
             await self._rate_limiter.update_state(
                 archive, lambda state: (rate_limit.record_throttling(state, now, permit.at, wait), None)
             )
-            await head.drain()
+            await stream.drain()
             return None
-        if head.status >= 500 and not is_capture:
-            await head.drain()
-            raise FailedError(f"status {head.status}", archive.id, "status")
+        if stream.status >= 500 and not is_capture:
+            await stream.drain()
+            raise FailedError(f"status {stream.status}", archive.id, "status")
         if is_own_host and permit.has_backoff:
             await self._rate_limiter.update_state(
                 archive, lambda state: (rate_limit.record_response(state, permit.at), None)
             )
-        location = head.header("location")
-        if request.max_redirects > 0 and head.status in _REDIRECT_STATUSES and location:
-            await head.drain()
+        location = stream.header("location")
+        if request.max_redirects > 0 and stream.status in _REDIRECT_STATUSES and location:
+            await stream.drain()
             return location
-        # The body of a captured redirect is optional: archives send its captured Content-Length, which may be wrong.
-        is_captured_redirect = is_capture and head.status in _REDIRECT_STATUSES and location
+        # The body of a captured redirect is not waited for: its Content-Length was captured, too, and may be wrong.
+        is_captured_redirect = is_capture and stream.status in _REDIRECT_STATUSES and location
         if is_captured_redirect:
-            body, size = await head.read_promptly(request.max_bytes, archive.id)
+            body, size = await stream.read_promptly(request.max_bytes, archive.id)
         else:
-            body, size = await head.read(request.max_bytes, archive.id, _partial_store(head, request))
+            body, size = await stream.read(request.max_bytes, archive.id, _partial_store(stream, request))
         if self.connectivity.is_portal_suspected(archive.id):
             self.connectivity.record_page(
                 archive.id, sha1(body.read(_DIGESTED_PAGE_BYTES), usedforsecurity=False).hexdigest()
             )
             body.seek(0)
             self.connectivity.raise_if_offline()
-        return HttpResponse(head.url, head.status, head.headers, body, size)
+        return HttpResponse(stream.url, stream.status, stream.headers, body, size)
 
 
-def _partial_store(head: StreamingResponse, request: HttpRequest) -> Callable[[BinaryIO, int], None] | None:
+def _partial_store(stream: StreamingResponse, request: HttpRequest) -> Callable[[BinaryIO, int], None] | None:
     """Return a callback that stores an incomplete response; None if the request does not ask for one."""
     partial_response = request.partial
     if partial_response is None:
@@ -375,15 +378,15 @@ def _partial_store(head: StreamingResponse, request: HttpRequest) -> Callable[[B
     def store(body: BinaryIO, size: int) -> None:
         # Of several attempts, the one that received most is stored.
         if partial_response.response is None or partial_response.response.size < size:
-            partial_response.response = HttpResponse(head.url, head.status, head.headers, body, size)
+            partial_response.response = HttpResponse(stream.url, stream.status, stream.headers, body, size)
 
     return store
 
 
-def _is_unreadable_record(archive: Archive, request: HttpRequest, head: StreamingResponse) -> bool:
-    """Return whether this 503 is pywb's response for a stored record that it cannot read, where waiting is useless."""
+def _is_unreadable_record(archive: Archive, request: HttpRequest, stream: StreamingResponse) -> bool:
+    """Return whether a 503 is pywb's response for a stored record that it cannot read, where waiting is useless."""
     is_replay = archive.kind is ArchiveKind.PYWB and request.kind is RequestKind.REPLAY
-    return is_replay and head.header("retry-after") is None
+    return is_replay and stream.header("retry-after") is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +460,7 @@ def _retry_delay(error: FailedError, tries: int, pending: _PendingRequest, retri
     if retries == 0:
         # Servers close idle connections, possibly just as a request is sent (RFC 9112, section 9.3.1).
         return 0.0 if error.kind == "reset" and is_reused and tries == 0 else None
-    # A timeout on a reused connection may mean that the connection is dead; on a new one it would happen again.
+    # A timeout on a reused connection may mean that the connection is dead; on a new one it is likely to recur.
     is_transient = error.kind in {"reset", "status"} or (error.kind == "timeout" and is_reused and tries == 0)
     pause = _RETRY_SECONDS * 4**tries
     return pause if is_transient and tries < retries and pause < pending.seconds_left else None

@@ -34,7 +34,7 @@ class ConcurrencyOptions:
 
 
 class ConcurrencyLimiter:
-    """A FIFO semaphore for requests to one host, whose size adapts. Not shared between event loops.
+    """A FIFO semaphore for requests to one host, whose size adapts. It must not be shared between event loops.
 
     Additive increase, only while requests wait for a slot: by one for each response until the first decrease (as in
     TCP slow start, RFC 5681), then by one for each round of responses. Multiplicative decrease, at most once for
@@ -80,7 +80,7 @@ class ConcurrencyLimiter:
             if slot.cancelled():
                 with suppress(ValueError):
                     self._waiting.remove(slot)
-                self._grant_slots()  # requests that arrived meanwhile queued after it
+                self._grant_slots()  # requests that arrived in the meantime are queued after it
             else:
                 self.release()  # the slot was granted at the same moment
             raise
@@ -114,7 +114,7 @@ class ConcurrencyLimiter:
             now: The current time of the event loop.
             of_page: The failure may be that of the requested page alone, such as a status.
         """
-        if not self._is_adaptive or sent_at < self._decreased_at:
+        if not self._is_adaptive or sent_at < self._decreased_at:  # in flight before the last decrease
             return
         self._responses += 1
         self._errors += 1

@@ -10,15 +10,15 @@ from typing import cast
 import httptools
 
 MAX_HEAD_BYTES = 1 << 18
-"""Largest size of all that is not body. Archives repeat original headers, and Link fields contain long URLs."""
+"""Largest size of head and trailers, in bytes. Archives repeat original headers, and Link fields contain long URLs."""
 
 _DAY_SECONDS = 86_400.0
 _CLOSED_EARLY = "closed before the end"
-_FRAMING_HEADERS = ("content-length", "transfer-encoding")
+_FRAMING_HEADERS = ("content-length", "transfer-encoding")  # RFC 9112, section 6
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_CONTENT_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")
+_CONTENT_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")  # 19 digits: 64 bits
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d)\d\d")
-_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(:[^\n]*)")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(:[^\n]*)")  # name: token (RFC 9110, section 5.6.2)
 _MAX_BUFFERED_BYTES = 1 << 19  # received bytes of a body not yet read, above which reading pauses
 
 
@@ -88,7 +88,7 @@ class HttpConnection(asyncio.Protocol):
         Args:
             request: The request as sent.
             until_close: Read the body until the server closes the connection, also beyond Content-Length.
-            is_bodiless: The response has no body, whatever Content-Length says, as for HEAD.
+            is_bodiless: The response has no body, whatever its Content-Length, as for HEAD.
         """
         if self._is_bodiless:
             self._reset_parser()  # it still expects the body of the previous response

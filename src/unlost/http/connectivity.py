@@ -26,7 +26,7 @@ _REASONS = {
     "tls": "no valid TLS certificate",
     "proxy": "the proxy makes no connection",
 }
-_EVIDENCE_SECONDS = 60.0
+_EVIDENCE_SECONDS = 60.0  # how long a response proves that the network works
 _NETWORK_LOGIN_STATUS = 511  # Network Authentication Required, RFC 6585
 
 
@@ -173,8 +173,8 @@ async def probe_network(
 ) -> OfflineError | None:
     """Return an error if no archive can be reached; None if one can, or if that is not certain.
 
-    Connects to all archives at once, until one connection is made; nothing is sent. If archives have https URLs, only
-    these are tried: a captive portal may accept connections in place of the others.
+    Connects to all archives concurrently, until one connection is made; nothing is sent. If archives have https URLs,
+    only these are tried: a captive portal may accept connections in place of the others.
     """
     urls = {each.id: url for each in archives if (url := _remote_url(each)) is not None}
     secure_urls = {name: url for name, url in urls.items() if url.scheme == "https"}
@@ -212,7 +212,7 @@ async def _can_connect(
 
 
 def _do_nothing() -> None:
-    """Ignore the progress of the request."""
+    pass
 
 
 def _remote_url(archive: Archive) -> http_url.HttpUrl | None:
@@ -236,7 +236,7 @@ def _message(tried: Iterable[str], reason: str, *, is_portal: bool) -> str:
 
 
 def _is_internet_host(host: str) -> bool:
-    """Return whether a host is outside the local network, as far as its name or address shows."""
+    """Return whether a host is outside the local network, judging by its name or IP address alone."""
     if host == "localhost" or host.endswith(".localhost"):
         return False
     return http_url.is_public_ip(host) if http_url.is_ip_literal(host) else True

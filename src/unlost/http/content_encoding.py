@@ -21,7 +21,7 @@ SUPPORTED_CODINGS = frozenset({"gzip", "deflate", "br", "zstd"})
 """The codings that can be decoded."""
 PIECE_BYTES = 1 << 16
 """Largest piece of decoded data, also of a decompression bomb."""
-_MAX_ZSTD_BYTES = 1 << 26  # encoded; it is decoded from memory
+_MAX_ZSTD_BYTES = 1 << 26  # encoded size; the data is decoded from memory
 # The Brotli decoder loses all output of a step in which it meets damage, so steps are small. The first one is larger,
 # because it decides whether the data is Brotli at all: of 2,000 bodies of random bytes, 7 in 100 pass for the beginning
 # of Brotli data; of files of common types, none did.
@@ -120,7 +120,7 @@ class _ZlibDecompressor:
                     self._rest = data
                     return
                 self._stream = zlib.decompressobj(_WINDOWS["gzip"])
-            # zlib discards the output before damage. The copy repeats the step in smaller ones.
+            # zlib discards the output of a call in which it meets damage. The copy repeats it byte by byte.
             before = self._stream.copy() if self._is_confirmed and len(data) > 1 else None
             try:
                 piece = self._stream.decompress(data, PIECE_BYTES)
@@ -169,7 +169,7 @@ class _BrotliDecompressor:
 
     def _decompress(self, data: bytes) -> Iterator[bytes]:
         try:
-            # can_accept_more_data() may be true while there is output: only an empty piece means that there is none.
+            # can_accept_more_data() may be true while output is pending: only an empty piece means that there is none.
             while not self._stream.is_finished():
                 piece = self._stream.process(data, output_buffer_limit=PIECE_BYTES)
                 data = b""
@@ -215,7 +215,7 @@ class _ZstdDecompressor:
 
 
 class UndecodableError(Exception):
-    """A body is in a coding that cannot be decoded. The message says why; the caller adds whose body it is."""
+    """A body is in a coding that cannot be decoded. The message gives the reason; the caller adds the URL."""
 
 
 def parse_content_encoding(values: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from unlost.http.url import HttpUrl
 CONNECTION_ERRORS = (HttpProtocolError, TimeoutError, ConnectionError, ssl.SSLError)
 """What a connection raises while a response is read."""
 
-_MAX_DRAINED_BYTES = 1 << 18  # to read more of an unused body costs more than a new connection
+_MAX_DRAINED_BYTES = 1 << 18  # reading more of an unused body costs more than a new connection
 _DRAIN_SECONDS = 2.0
 _MAX_MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
 _YIELD_BYTES = 1 << 20  # decoded bytes after which other tasks may run
@@ -177,7 +177,7 @@ class StreamingResponse:
         pause = _YIELD_BYTES
         try:
             decoder = ContentDecoder(codings)
-            data = b"-"
+            data = b"-"  # not empty, so that the loop starts; an empty piece ends the body
             while data:
                 try:
                     data = await self._read_piece(until)
@@ -242,7 +242,14 @@ def _flush_decoder(decoder: ContentDecoder, max_bytes: int) -> Iterator[bytes]:
 
 
 def format_request(method: str, target: str, host: str, fields: str) -> bytes:
-    """Return the head of a request. `fields` are the other header fields, each with its line end."""
+    """Return the head of a request.
+
+    Args:
+        method: The method.
+        target: The request target.
+        host: Value of the Host header.
+        fields: All other header fields, each with its line end.
+    """
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode("utf-8", "surrogateescape")
 
 
@@ -338,7 +345,7 @@ class HttpExchange:
         url = self._url
         target, fields = url.target, self._headers
         if proxy is not None and url.scheme == "http":
-            target = str(url)
+            target = str(url)  # absolute form (RFC 9112, section 3.2.2)
             if proxy.authorization:
                 fields += f"Proxy-Authorization: {proxy.authorization}\r\n"
         if self._until_close:

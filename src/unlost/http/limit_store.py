@@ -19,10 +19,10 @@ from unlost.http.rate_limit import RateLimitState, newer_version
 
 T = TypeVar("T")
 
-_MAX_BYTES = 1 << 20  # of a file; a state has some hundred
+_MAX_BYTES = 1 << 20  # of a file; a state has a few hundred
 _MAX_NAME_LENGTH = 150  # of a file name without its extension; file systems allow 255 bytes
 _EMPTY_CACHE_SECONDS = 0.25  # how long the absence of a file is cached
-_LOCK_TIMEOUT = 30.0  # a change takes a millisecond: a process that holds the lock this long is suspended
+_LOCK_TIMEOUT = 30.0  # a change takes about a millisecond: a process that holds the lock this long is suspended
 _EMPTY = RateLimitState()
 _log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class FileLimitStore:
 
     Args:
         folder: The directory. It is created when first needed, readable by its user only.
-        warn: Receives a warning if a file is damaged; by default, the log of this module.
+        warn: Receives a warning if a file is damaged. By default, it is logged.
     """
 
     is_blocking = True
@@ -99,7 +99,7 @@ class FileLimitStore:
         now = time.monotonic()
         if now - self._empty_since.get(archive, -math.inf) < _EMPTY_CACHE_SECONDS:
             return True
-        # Stored before the check, so that a thread that writes the file meanwhile invalidates it.
+        # Stored before the check, so that a thread that writes the file during the check invalidates it.
         self._empty_since[archive] = now
         is_empty = False
         try:
@@ -177,8 +177,8 @@ class FileLimitStore:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a separate file, which is never replaced."""
-    # A process that can open the file, even read-only, can hold the lock forever: restrict it to this user.
+    """Hold the lock of a separate file. A lock on the state file itself would be lost when that is replaced."""
+    # A process that can open the file, even read-only, can hold the lock forever: restrict access to this user.
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

@@ -13,6 +13,7 @@ from unlost.registry.models import Archive, RequestKind
 PRODUCT_TOKEN = "unlost"  # noqa: S105
 """The product token of the User-Agent header, which rules in `robots.txt` match (RFC 9309, section 2.2.1)."""
 
+# Without parentheses, which would end the comment in User-Agent that contains it (RFC 9110, section 5.6.5).
 _CONTACT = re.compile(r"[!-'*-~]+( [!-'*-~]+)*")
 
 FAILURE_KINDS = {
@@ -34,7 +35,7 @@ FAILURE_KINDS = {
 
 @dataclass(slots=True)
 class PartialResponse:
-    """Receives the part of a response that arrived before it broke off, timed out, grew too large or was cancelled.
+    """Receives the part of a response that arrived before the request failed or was cancelled.
 
     Attributes:
         response: The response with the beginning of its body; None if no byte of a body arrived.
@@ -48,7 +49,7 @@ class HttpRequest:
     """A request.
 
     Attributes:
-        kind: Which of the archive's rate limits and quotas count it.
+        kind: Determines which of the archive's rate limits and quotas count the request.
         headers: Header fields in addition to those of every request.
         max_bytes: Largest accepted body, in bytes after decoding.
         max_redirects: Redirects to follow. With 0, the redirect itself is the response.
@@ -121,7 +122,7 @@ def user_agent(contact: str | None) -> str:
 
 
 MAX_BODY_BYTES = 1 << 30
-"""The largest body that is read from a local file or a record, before and after decoding."""
+"""Largest body, in bytes, that is read from a local file or a record, before and after decoding."""
 
 _MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
 _PIECE_BYTES = 1 << 16

@@ -63,8 +63,8 @@ class Resolver(Protocol):
 class SystemResolver:
     """Resolves names with the system's resolver.
 
-    Concurrent look-ups of one name share a single call, because the resolver has few threads. Not shared between event
-    loops.
+    Concurrent look-ups of one name share a single call: the resolver has few threads, and one name that hangs would
+    block all archives. An instance must not be shared between event loops.
     """
 
     def __init__(self) -> None:
@@ -87,9 +87,9 @@ class SystemResolver:
 
 
 class PublicResolver:
-    """Resolves names and drops every address that is not public.
+    """Resolves names and drops every IP address that is not public.
 
-    The addresses that pass are the ones connected to, so that DNS rebinding has no effect.
+    The connection is made to one of the addresses that were checked, so that DNS rebinding has no effect.
     """
 
     def __init__(self, inner: Resolver) -> None:
@@ -227,7 +227,9 @@ class ConnectionPool:
 
 
 def open_pools(resolver: Resolver | None, *, use_proxies: bool) -> dict[bool, ConnectionPool]:
-    """Return two pools: True is for hosts named by the user, False for all others, which must be public.
+    """Return two pools: True is for hosts in the registry, False for all others, which must be public.
+
+    They share neither connections nor resolved names, so that no archive can lead another into a private network.
 
     Args:
         resolver: Resolves names; None for the system's resolver.
@@ -248,7 +250,7 @@ def default_ssl_context() -> ssl.SSLContext:
 
 
 def literal_address_info(host_port: HostPort) -> AddressInfo:
-    """Return the address of a host that is an IP address."""
+    """Return the socket address of a host that is an IP address, without name resolution."""
     family = socket.AF_INET6 if ":" in host_port.host else socket.AF_INET
     return socket.getaddrinfo(
         host_port.host, host_port.port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_NUMERICHOST

@@ -25,7 +25,7 @@ SHARE_WITHOUT_CONTACT = DEFAULT_SHARE / 2
 """Share of a limit that is used without a contact: the archive cannot report problems to the user."""
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 _VERSION = 1
-_MAX_BURST = 10  # requests sent at once: as many as find a connection
+_MAX_BURST = 10  # requests sent together; more would wait for a connection anyway
 _BURST_FRACTION = 16  # a burst is at most a sixteenth of a limit, because some archives count in shorter windows
 _INTERVAL_MARGIN = 0.001  # seconds added to each interval, so that rounding never admits an additional request
 
@@ -109,7 +109,7 @@ class Admission(NamedTuple):
     """The decision whether a request may be sent.
 
     Attributes:
-        at: When it may be sent. If that is in the future, the request was not counted: ask again then.
+        at: When it may be sent. If that is in the future, the request was not counted: call `admit` again then.
         reason: Why it may not be sent now, as in NotNowError; None if it may, and was counted.
         has_backoff: The state has a wait or a block, so that `record_response` would change it.
     """
@@ -136,8 +136,8 @@ def token_bucket(limit: RateLimit, share: float = DEFAULT_SHARE) -> _TokenBucket
     """Return the token bucket for a limit, so that no window of `limit.seconds` ever exceeds the share.
 
     A bucket of b tokens admits (seconds + (b - 1) intervals) / interval + 1 requests in a window, both ends included.
-    The interval is chosen so that this is at most what the share allows. If that is less than one request, one is sent
-    in a longer time.
+    The interval is chosen so that this is at most what the share allows: some servers count in sliding windows. If the
+    share is less than one request, one is sent in a longer time.
 
     >>> token_bucket(RateLimit(30, 60, (RequestKind.INDEX,), "docs"))  # 24 a minute: 2 at once, then 1 each 2.61 s
     _TokenBucket(interval=2.609..., slack=2.609...)
@@ -153,10 +153,10 @@ def token_bucket(limit: RateLimit, share: float = DEFAULT_SHARE) -> _TokenBucket
 def admit(
     state: RateLimitState, archive: Archive, kind: RequestKind, now: float, share: float = DEFAULT_SHARE
 ) -> tuple[RateLimitState, Admission]:
-    """Count a request if every limit and quota for its kind allows it now, or else return when to ask again.
+    """Count a request if every limit and quota for its kind allows it now; otherwise return when to try again.
 
-    No reservation is made for then: the first process to ask again sends first. So a process that wakes up late never
-    catches up with a burst.
+    Nothing is reserved for that time: the first process that tries again sends first. A process that wakes up late,
+    such as after the machine was suspended, therefore never catches up with a burst.
     """
     if state.lost:
         state = _exhausted_state(archive, now, share)
@@ -196,7 +196,7 @@ def record_throttling(state: RateLimitState, now: float, sent: float, wait: floa
     is_new = sent >= state.wait_until
     waits = state.waits + 1 if is_new else max(1, state.waits)
     doubled = 2.0 ** min(waits - 1, 20)
-    # The wait also grows for an archive that sends `Retry-After: 0` and then 429 again.
+    # The wait also grows for an archive that keeps sending 429 with `Retry-After: 0`.
     seconds = min(MINUTE * doubled, HOUR) if wait is None else max(wait, min(doubled, MINUTE))
     return replace(state, waits=waits, wait_until=max(state.wait_until, now + min(seconds, DAY)))
 

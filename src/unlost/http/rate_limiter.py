@@ -1,4 +1,4 @@
-"""Waits for the rate limits of an archive and hands out permits, one request after the other."""
+"""Waits for the rate limits of an archive and grants permits, one request at a time."""
 
 import asyncio
 from collections import defaultdict
@@ -59,7 +59,7 @@ class WaitBudget:
 
 
 class Permit:
-    """The permission to send one request. Release it in any case.
+    """The permission to send one request. It must always be released.
 
     Attributes:
         at: When the request was admitted and counted.
@@ -97,8 +97,8 @@ class Permit:
 class RateLimiter:
     """Admits requests to archives as their limits allow.
 
-    Requests of one kind to one archive are admitted in order, each after the previous one was sent. So requests that
-    were admitted at intervals do not reach the archive together.
+    Requests of one kind to one archive are admitted in order, each after the previous one was sent, so that requests
+    that were admitted at intervals also arrive at intervals.
     """
 
     def __init__(self, store: LimitStore, clock: Clock, share: float = DEFAULT_SHARE) -> None:
@@ -110,7 +110,7 @@ class RateLimiter:
     async def acquire(
         self, archive: Archive, kind: RequestKind, slot: SlotSemaphore, wait_budget: WaitBudget
     ) -> Permit:
-        """Wait for a slot and for the rate limits, and return the permit. Release it in any case.
+        """Wait for a slot and for the rate limits, and return the permit, which must always be released.
 
         Raises:
             NotNowError: The wait would exceed the budget; raised at once where that is known.
@@ -127,7 +127,7 @@ class RateLimiter:
         begun = self._clock.now()
         slot_seconds = wait_budget.seconds if wait_budget.slot_seconds is None else wait_budget.slot_seconds
         if self._is_unlimited(archive):
-            # Nothing to count and no interval to keep: a slot is enough.
+            # No count and no interval apply: a slot is enough.
             await self._acquire(slot, archive, slot_seconds)
             permit = None
             try:

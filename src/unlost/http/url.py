@@ -1,4 +1,4 @@
-"""HTTP URLs as they are sent, the hosts of an archive, and the test for public IP addresses."""
+"""HTTP URLs as sent, the hosts of an archive, and the test for public IP addresses."""
 
 import ipaddress
 import re
@@ -10,7 +10,7 @@ from yarl import URL
 
 from unlost.registry.models import Archive
 
-_VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))  # sent as it is; everything else is percent-encoded
+_VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))  # sent unchanged; everything else is percent-encoded
 _HTTP_URL = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", re.IGNORECASE)
 _VISIBLE_ONLY = re.compile(r"[!-~]*")
 # NAT64 (RFC 6052), IPv4-translated (RFC 2765) and IPv4-compatible addresses (RFC 4291): the last 32 bits are IPv4.
@@ -25,7 +25,7 @@ class HostPort(NamedTuple):
 
 
 class HttpUrl(NamedTuple):
-    """An http or https URL as it is sent.
+    """An http or https URL as sent.
 
     Attributes:
         origin: Scheme, host and port, without the scheme's default port.
@@ -97,7 +97,7 @@ def resolve_redirect(location: str, base: HttpUrl) -> HttpUrl:
 def registered_hosts(archive: Archive) -> frozenset[HostPort]:
     """Return the hosts and ports of an archive's URLs in the registry."""
     hosts = set()
-    for address in (
+    for url in (
         archive.timemap,
         archive.timegate,
         archive.cdx,
@@ -107,7 +107,7 @@ def registered_hosts(archive: Archive) -> frozenset[HostPort]:
         *archive.filters,
     ):
         try:
-            hosts.add(parse_url(address or "").host_port)
+            hosts.add(parse_url(url or "").host_port)
         except ValueError:
             continue  # not set, or a local file
     return frozenset(hosts)
@@ -140,7 +140,8 @@ def may_be_public_host(host: str) -> bool:
     >>> [may_be_public_host(each) for each in ("a.example", "10.0.0.1", "2130706433", "localhost")]
     [True, False, False, True]
     """
-    # Resolvers take digits and dots for an IPv4 address in unusual notation: only the canonical one can be checked.
+    # Resolvers parse digits and dots as an IPv4 address in any notation, such as `2130706433` for 127.0.0.1. Only the
+    # canonical notation can be checked here.
     return is_public_ip(host) if ":" in host or host.replace(".", "").isdigit() else True
 
 

@@ -14,7 +14,7 @@ from unlost.registry.models import Archive, RequestKind
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCost:
-    """The requests to one archive, at most.
+    """Upper bound of the requests to one archive.
 
     Attributes:
         archive: Id of the archive.
@@ -41,7 +41,7 @@ def estimate_costs(
 ) -> list[ArchiveCost]:
     """Return an upper bound of the remaining requests to each archive, if everything listed in scope is fetched.
 
-    Of captures with the same bytes, one is fetched. Links to unlisted URLs cannot be known in advance.
+    Captures with the same digest count once. Links to unlisted URLs cannot be known in advance and are not counted.
 
     Args:
         archives: Registry entries by id.

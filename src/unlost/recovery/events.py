@@ -1,6 +1,6 @@
 """Events of a recovery. `unlost recover --json` prints them, and `unlost.recover` passes them to `on_event`.
 
-Fields that are archive ids, URLs and dates are named `archive`, `uri` and `datetime` in all of them.
+In all events, archive ids, URLs and dates of captures are named `archive`, `uri` and `datetime`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,11 @@ from unlost.recovery.state.resources import ResourceStatus
 
 @dataclass(frozen=True, slots=True)
 class RecoveryEvent:
-    """Something that happened. `event` is its name in JSON."""
+    """Base class of events.
+
+    Attributes:
+        event: Name of the event in JSON.
+    """
 
     event: ClassVar[str] = ""
 
@@ -48,7 +52,14 @@ class ListingEnded(RecoveryEvent):
 
 @dataclass(frozen=True, slots=True)
 class ResourceRecovered(RecoveryEvent):
-    """A resource was recovered. `doubtful`: the quality classifier rejected all its captures; this is the best."""
+    """A resource was recovered.
+
+    Attributes:
+        uri: URL of the capture.
+        archive: Id of the archive.
+        datetime: Datetime of the capture, 14 digits.
+        doubtful: Whether the quality classifier rejected all captures; this is the best of them.
+    """
 
     event: ClassVar[str] = "recovered"
     uri: str
@@ -59,7 +70,12 @@ class ResourceRecovered(RecoveryEvent):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSubstituted(RecoveryEvent):
-    """A resource is represented by another. `by`: the URL of the other, with a different query."""
+    """A resource is replaced by one that differs only in its query.
+
+    Attributes:
+        uri: URL of the resource.
+        by: URL of its substitute.
+    """
 
     event: ClassVar[str] = "substituted"
     uri: str
@@ -83,7 +99,15 @@ class ResourceMissing(RecoveryEvent):
 
 @dataclass(frozen=True, slots=True)
 class CaptureRejected(RecoveryEvent):
-    """The quality classifier rejected a capture. `verdict`: what it is; `reason`: why, as a sentence."""
+    """The quality classifier rejected a capture.
+
+    Attributes:
+        uri: URL of the capture.
+        archive: Id of the archive.
+        datetime: Datetime of the capture, 14 digits.
+        verdict: The `VerdictKind` value.
+        reason: Explanation in English.
+    """
 
     event: ClassVar[str] = "rejected"
     uri: str
@@ -127,13 +151,13 @@ class ProgressCounted(RecoveryEvent):
     counts: Mapping[ResourceStatus, int]
 
     def to_json(self) -> dict[str, object]:
-        """Return the numbers by name."""
+        """Return the event with one field for each status."""
         return {"event": self.event, **{status.value: count for status, count in self.counts.items()}}
 
 
 @dataclass(frozen=True, slots=True)
 class StartPageMissing(RecoveryEvent):
-    """No archive has the start page nor anything that it links to, so everything listed is fetched."""
+    """No archive has the start page or anything that it links to, so everything listed is fetched."""
 
     event: ClassVar[str] = "no-start"
     uri: str
@@ -141,7 +165,11 @@ class StartPageMissing(RecoveryEvent):
 
 @dataclass(frozen=True, slots=True)
 class CaseVariantsMerged(RecoveryEvent):
-    """The site's server ignores letter case. `merged`: number of URLs that were merged."""
+    """The site's server ignores letter case.
+
+    Attributes:
+        merged: Number of URLs that were merged into others.
+    """
 
     event: ClassVar[str] = "case-insensitive"
     merged: int
@@ -149,7 +177,12 @@ class CaseVariantsMerged(RecoveryEvent):
 
 @dataclass(frozen=True, slots=True)
 class WarcBytesLost(RecoveryEvent):
-    """A crash truncated a WARC file. What was in these bytes is requested again."""
+    """A crash truncated a WARC file. The lost captures are requested again.
+
+    Attributes:
+        file: Name of the file.
+        bytes: Number of bytes lost.
+    """
 
     event: ClassVar[str] = "lost"
     file: str

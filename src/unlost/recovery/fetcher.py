@@ -46,7 +46,7 @@ _COMPLETE_BODY = (
     CaptureQuality.MIGRATED,
     CaptureQuality.DOUBTFUL,
     CaptureQuality.REJECTED,
-)  # qualities of records whose payload another capture may refer to
+)  # qualities of records whose payload a revisit may refer to
 _MAX_SYNC_BYTES = 1 << 17  # size of a body up to which a thread costs more than it saves
 _MAX_DIGEST_MISMATCHES = 10  # excess of mismatches over matches from which an archive's digests are ignored
 # Extensions of files that sites version by a query string, so that browsers load a new version.
@@ -59,8 +59,8 @@ _MAX_PLANNED = 1000  # resources whose next steps are remembered
 class ResourceFetcher:
     """Moves resources from `QUEUED` to a final status, one request at a time.
 
-    Each call of `fetch_next` sends at most one request. The planner decides what to request; the session decides which
-    resource comes next.
+    Each call of `fetch_next` sends at most one request. The planner decides what to request; the scheduler decides
+    which resource comes next.
 
     Attributes:
         coverage: What the listings cover; set again whenever a listing has ended.
@@ -93,10 +93,11 @@ class ResourceFetcher:
         self._disk = asyncio.Lock()
         self._quality_gate = QualityGate(state, warcs, on_event, drop_rejected=options.drop_rejected)
         self._requisite_lookups = RequisiteLookups(options, scope, state, clients)
-        # Captures that match the digest in their index, less those that do not: some archives hash something else.
+        # By archive: captures that match the digest in the index, less those that do not. Some archives hash the body
+        # in another form, so a mismatch suggests truncation only if most digests match.
         self._digest_trust: Counter[str] = Counter()
         self._fetches_by_digest: dict[str, asyncio.Event] = {}
-        self._versions: dict[int, list[FetchCapture]] = {}  # of some resources, the last first
+        self._versions: dict[int, list[FetchCapture]] = {}  # remaining versions of some resources, last first
         self._planned: dict[int, Step] = {}  # next steps of some resources, so that they are planned once
         self._coverage = ListingCoverage([], [])
         self.failed_before: frozenset[int] = frozenset()
@@ -167,11 +168,7 @@ class ResourceFetcher:
         return None
 
     def _finish_without_capture(self, resource: RecoveryResource, now: str) -> None:
-        """Finish a resource without an acceptable capture.
-
-        It is replaced by a substitute, skipped, or missing. It is skipped if no link points to it and archives have
-        only errors and redirects to other sites.
-        """
+        """Finish a resource without an acceptable capture: it is replaced by a substitute, skipped, or missing."""
         reason = self._missing_reason(resource)
         self.recovered -= resource.was_recovered
         substitute = self._substitute_for(resource) if reason != "failed" else None
@@ -185,9 +182,9 @@ class ResourceFetcher:
             self.finish_as_missing(resource, now, reason)
 
     def _has_no_content(self, resource: RecoveryResource) -> bool:
-        """Return whether no link points to a listed resource, and all its captures are known to have no content.
+        """Return whether no link points to a listed resource and all its captures are known to have no content.
 
-        A capture that is listed as good and could not be fetched counts as missing.
+        A resource with a capture that is listed as good and could not be fetched is missing instead.
         """
         if self._options.policy is not RecoverPolicy.COMPLETE or self._is_needed(resource):
             return False
@@ -230,7 +227,7 @@ class ResourceFetcher:
     def _is_needed(self, resource: RecoveryResource) -> bool:
         if resource.name in self._scope.named:
             return True
-        # The queue counts robots.txt and the sitemap as linked, although no page links to them.
+        # robots.txt and the sitemap were enqueued as if they were linked, although no page may link to them.
         return (
             self._state.resources.is_linked(resource.id) if resource.link_kind is LinkKind.LIST else resource.is_linked
         )
@@ -238,8 +235,8 @@ class ResourceFetcher:
     def _substitute_for(self, resource: RecoveryResource, *, is_recovered: bool = False) -> RecoveryResource | None:
         """Return the resource with the same path and another query whose capture is closest in time.
 
-        Style sheets, scripts, fonts and images have version numbers in their queries; for other types the query
-        identifies the content. If archives cannot list what they hold, the path without a query is enqueued.
+        The query of a style sheet, script, font or image is usually a version number; that of any other type
+        identifies the content. If archives cannot list what they hold, the URL without a query is enqueued.
 
         Args:
             resource: The resource to replace.
@@ -275,7 +272,7 @@ class ResourceFetcher:
         return "?" in resource.name and is_own and bool(self.coverage.archives_to_query(plain, {}))
 
     def _is_guess(self, resource: RecoveryResource) -> bool:
-        """Return whether nothing proves that a resource existed: a conventional URL (sitemap) or one from a script."""
+        """Return whether there is no evidence that a resource existed: a well-known URL, or one found in a script."""
         if resource.link_kind is LinkKind.LIST:
             is_listed = self._options.policy is RecoverPolicy.COMPLETE and bool(
                 self._state.captures.of_resource(resource.id)
@@ -287,7 +284,7 @@ class ResourceFetcher:
         return not is_listed and self._state.candidates.is_candidate(resource.id)
 
     def _second_opinion(self, resource: RecoveryResource) -> Step | None:
-        """Return the step that fetches a second opinion on a pending capture; decide without one if there is none."""
+        """Return the step that fetches a second opinion on a pending capture; if there is none, decide without one."""
         if not self._quality_gate.is_pending(resource.id):
             return None
         candidates = [
@@ -301,7 +298,7 @@ class ResourceFetcher:
         return step
 
     def _next_version(self, resource: RecoveryResource) -> Step | None:
-        """Return the next of all versions. They are ranked once, because there may be thousands."""
+        """Return the next version if all are to be recovered. They are ranked once, because there may be thousands."""
         if not self._options.all_versions or resource.record is None:
             return None
         if resource.id not in self._versions and len(self._versions) < _MAX_PLANNED:
@@ -411,9 +408,9 @@ class ResourceFetcher:
         except NotNowError as error:
             self._breakers.record_failure(archive, error)
             if error.reason == "told-to-wait":
-                is_again = listed.outcome is CaptureOutcome.DEFERRED
+                was_deferred = listed.outcome is CaptureOutcome.DEFERRED
                 self._state.captures.set_outcome(
-                    listed.id, CaptureOutcome.FAILED if is_again else CaptureOutcome.DEFERRED
+                    listed.id, CaptureOutcome.FAILED if was_deferred else CaptureOutcome.DEFERRED
                 )
             return
         except ExcludedError:
@@ -429,7 +426,7 @@ class ResourceFetcher:
         if fetched is None or not self._is_in_time_range(fetched):
             self._state.captures.set_outcome(listed.id, CaptureOutcome.ABSENT)
             return
-        # The index describes the capture that was requested; the archive may have returned the closest one instead.
+        # The archive may have returned the closest capture, which the requested index record does not describe.
         index_record = listed.capture if fetched.capture.datetime == listed.capture.datetime else None
         try:
             with fetched.body:
@@ -444,14 +441,14 @@ class ResourceFetcher:
     async def _store(self, fetched: FetchedCapture, listed: Capture | None) -> StoredCapture:
         """Store a capture; in a thread unless it is small.
 
-        Storing a small one takes less time than two threads wait for each other on the interpreter lock.
+        Storing a small one takes less time than the two threads would wait for the interpreter lock.
         """
         if fetched.body.seek(0, os.SEEK_END) <= _MAX_SYNC_BYTES:
             return warc_store.store_capture(self._warcs, fetched, listed)
         return await asyncio.to_thread(warc_store.store_capture, self._warcs, fetched, listed)
 
     def _is_in_time_range(self, fetched: FetchedCapture) -> bool:
-        """Return whether the capture, which may be of another date than requested, is in the requested time range."""
+        """Return whether a fetched capture, which may have another date than requested, is in the time range."""
         first, last = self._options.first or "", self._options.last or "9"
         return first <= fetched.capture.datetime <= last
 
@@ -525,7 +522,7 @@ class ResourceFetcher:
                 self._follow(resource, stored, CaptureQuality.GOOD if is_chosen else CaptureQuality(row.quality))
 
     def _follow(self, resource: RecoveryResource, stored: StoredCapture, quality: CaptureQuality) -> None:
-        """Enqueue what a capture of this quality links or redirects to."""
+        """Enqueue the links or the redirect target of a capture of this quality."""
         capture = stored.record.capture
         if quality <= CaptureQuality.PARTIAL:
             self._frontier.enqueue_links(resource, stored.links, capture.datetime)

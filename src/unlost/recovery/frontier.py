@@ -1,6 +1,6 @@
 """The frontier: enqueues the targets of links, scripts, redirects and listings that are in scope and not crawl traps.
 
-URLs that differ only in letter case are merged if the server ignores case.
+Also merges URLs that differ only in letter case, if the server ignores case.
 """
 
 import re
@@ -58,7 +58,7 @@ class RecoveryFrontier:
     def enqueue_listed_without_start(self) -> bool:
         """Enqueue everything listed if no start URL was recovered; return whether anything was enqueued.
 
-        Without it, a site whose home page is in no archive would yield nothing.
+        Otherwise nothing would be recovered of a site whose home page is in no archive.
         """
         counts = self._state.resources.counts()
         if self._options.page or self._options.policy.uses_listings:
@@ -69,7 +69,13 @@ class RecoveryFrontier:
         return self._state.resources.counts()[ResourceStatus.QUEUED] > 0
 
     def enqueue_links(self, source: RecoveryResource, links: Iterable[Link], date: str) -> None:
-        """Enqueue the links of a resource that are in scope. date: datetime of the linking capture, 14 digits."""
+        """Enqueue the links of a resource that are in scope.
+
+        Args:
+            source: The linking resource.
+            links: Its links.
+            date: Datetime of the linking capture, 14 digits.
+        """
         with_hops = ((link, source.hops + (link.kind is not LinkKind.REQUISITE)) for link in links)
         admitted = [(link, hops) for link, hops in with_hops if self._admits(link, hops)]
         resources, rejected = self.requisite_budget.admit(self._new_resources(admitted, date))
@@ -116,7 +122,11 @@ class RecoveryFrontier:
         return self._state.resources.get(self._state.resources.enqueue([guess])[0])
 
     def enqueue_candidates(self, names: list[str] | None = None) -> None:
-        """Enqueue the candidates that are listed now. names: only these; None for all."""
+        """Enqueue the candidates that are listed now.
+
+        Args:
+            names: Page names of the candidates to consider; None for all.
+        """
         listed = self._state.candidates.pending_listed(names)
         if listed:
             self._state.resources.enqueue(listed)
@@ -217,6 +227,7 @@ def _guess_link_kind(uri: str) -> LinkKind:
     return LinkKind.REQUISITE if _REQUISITE_EXTENSION.search(re.split("[?#]", uri, maxsplit=1)[0]) else LinkKind.PAGE
 
 
+# A soft 404 has the same bytes under every spelling, so only bytes that no other URL has count as evidence.
 _MIN_MATCHING_GROUPS = 2  # groups of URLs with the same bytes that are required; one may be a coincidence
 _MIN_MATCH_RATIO = 4  # required ratio of groups with the same bytes to groups with different bytes
 _MAX_GROUPS = 2_000  # groups that are compared
@@ -266,5 +277,5 @@ def _ignores_case(state: RecoveryState, groups: Sequence[Sequence[RecoveryResour
             different += 1
     if len(alike) < max(_MIN_MATCHING_GROUPS, _MIN_MATCH_RATIO * different):
         return False
-    # Each check reads all captures.
+    # Only some groups are checked, because each check reads all captures.
     return sum(state.captures.is_distinctive(*each) for each in alike[:_MAX_CHECKED_GROUPS]) >= _MIN_MATCHING_GROUPS

@@ -1,4 +1,4 @@
-"""Prefix listings of archives: queries and stores them, and knows which URLs they cover.
+"""Prefix listings of archives: queries and stores them, and determines which URLs they cover.
 
 Also decides which listed URLs are skipped: crawl traps and duplicates.
 """
@@ -24,7 +24,7 @@ from unlost.uri import names as uri_names
 
 OUT_OF_SCOPE = "out-of-scope"
 NOT_LINKED = "not-linked"
-"""With a limit on the number of links from a start URL, a URL that no link points to has no depth."""
+"""The depth is limited, and a listed URL that no link points to has none."""
 TRAP = "trap"
 CALENDAR = "calendar"
 DUPLICATE = "duplicate"
@@ -38,7 +38,7 @@ SKIP_REASONS = {
     DUPLICATE: "duplicates that differ in tracking parameters or session ids (--include-left-out fetches them)",
     NO_CONTENT: "archives have only errors, redirects to other sites, or responses without a body",
 }
-"""Texts of the reasons."""
+"""Descriptions of the reasons, for users."""
 # Parameters that newsletters, advertisements and social networks append to URLs; they do not change the page.
 _TRACKING = re.compile(
     r"utm_\w+|(?:fb|g|gb|wb|d|y|tw|tt)clid|gclsrc|msclkid|igshid|mc_[ce]id|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id"
@@ -79,7 +79,7 @@ class ListingFilter:
         ids = self._state.resources.find_ids(set(stripped.values()))
         reasons = {}
         for id_, name in stripped.items():
-            # If the URL without them is not listed, the first with these parameters stays.
+            # If the URL without them is not listed, the first one with them is fetched.
             other = ids.get(name) or self._first.setdefault(hash(name), id_)
             if other != id_ and self._has_bytes_of(id_, other):
                 reasons[id_] = DUPLICATE
@@ -109,7 +109,7 @@ def _is_tracking_parameter(parameter: str) -> bool:
 
 
 class ListingCoverage:
-    """Knows which URLs the archives' listings cover.
+    """Which URLs the archives' listings cover.
 
     Args:
         archives: The archives that take part, in order of preference.
@@ -157,7 +157,7 @@ async def query_listing(
 ) -> ListingRow:
     """Query an archive's listing of a prefix, store its captures and the result, and return the result.
 
-    No error of the archive is raised: captures listed before it failed are valid and stored.
+    Errors of the archive are not raised: captures listed before an error are valid and stored.
     """
     archive = client.archive.id
     added, outcome, message, until = 0, ListingStatus.DONE, None, None
@@ -193,7 +193,7 @@ def store_listed_captures(captures: Sequence[Capture], state: RecoveryState, opt
     """Store captures with their resources, which are added if unknown; return the number of new captures."""
     names = uri_names.page_names([capture.uri for capture in captures], ignore_case=options.ignore_case)
     named = [(name, capture) for name, capture in zip(names, captures, strict=True) if not isinstance(name, UriError)]
-    # The depth of the path stands in for the number of links until a link to the page is found.
+    # Until a link to the page is found, the number of links to it is estimated by the depth of its path.
     listed = {name: NewResource(name, capture.uri, _link_kind(capture), name.count("/") + 1) for name, capture in named}
     ids = state.resources.add(list(listed.values()))
     added = state.captures.add((ids[name], capture) for name, capture in named)

@@ -17,7 +17,7 @@ class RecoverPolicy(StrEnum):
     EXHAUSTIVE = "exhaustive"
     """The same, and everything listed is fetched, whether or not a link points to it."""
     COMPLETE = "complete"
-    """The default: as exhaustive, but crawl traps and duplicates in listings are left out, and reported."""
+    """The default: like exhaustive, but crawl traps and duplicates in listings are left out and reported."""
 
     @property
     def uses_listings(self) -> bool:
@@ -31,7 +31,7 @@ CONFIRMATION_THRESHOLD = 20_000
 """Number of listed resources fetched without confirmation. More take hours at the rates that archives allow."""
 MAX_REQUISITE_FILES = 5_000
 MAX_REQUISITE_BYTES = 1 << 30
-"""Default limits on what is fetched from other hosts."""
+"""Default limits on page requisites from other hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class RunOptions:
             If it is not 0, requests to an archive are sent one at a time.
         until_done: Whether to wait for archives that may not be queried now, however long.
         delay: Seconds between two requests to one host of the live site.
-        contact: Email address or web page that is sent to the live site. Without one, the delay is doubled.
+        contact: Email address or URL that is sent to the live site. Without one, the delay is doubled.
         proxies: Whether requests to the live site use the proxies that the environment names.
     """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unlost.capture import Capture
 
 
-_LISTING_QUERIES = 2  # for a folder: its own URL and everything below it
+_LISTING_QUERIES = 2  # requests for the listing of a folder: its own URL, and everything below it
 _MIN_RESOURCES_TO_LIST = 3  # queued resources of one folder from which a listing is cheaper than single queries
 _MAX_ROWS = 5_000  # rows read from such a listing; a host with more serves many sites
 
@@ -26,9 +26,9 @@ _MAX_ROWS = 5_000  # rows read from such a listing; a host with more serves many
 class RequisiteLookups:
     """Decides which archives are queried for resources on other hosts, and replaces queries by listings of folders.
 
-    An archive that holds nothing of the site is not queried, because page requisites are crawled together with their
-    pages. The archive that holds the linking page comes first. Once `RecoverOptions.requisite_lookups` archives have
-    responded for a URL, no other archive is queried for it. Local sources cost no request and are always searched.
+    An archive that holds nothing of the site is not queried, because crawlers fetch page requisites together with
+    their pages. The archive that holds the linking page comes first. Once `RecoverOptions.requisite_lookups` archives
+    have responded for a URL, no other archive is queried for it. Local sources cost no request and are always searched.
     """
 
     def __init__(
@@ -70,7 +70,11 @@ class RequisiteLookups:
         return archive in self._clients and self._clients[archive].archive.folder is not None
 
     def mark_holding(self, archive: str | None) -> None:
-        """Note that an archive holds something of the site. None discards this knowledge after another listing."""
+        """Record that an archive holds something of the site.
+
+        Args:
+            archive: Id of the archive; None to determine all of them again, after a listing has ended.
+        """
         if archive is None:
             self._holding = None
         elif self._holding is not None:
@@ -128,7 +132,7 @@ class RequisiteLookups:
             rows = _MAX_ROWS
         finally:
             if isinstance(listed, AsyncGenerator):
-                await listed.aclose()  # now, because it may hold a response open
+                await listed.aclose()  # otherwise a response may stay open until garbage collection
         self.count_lookups(resource, archive, _LISTING_QUERIES)
         self._state.captures.add(captures)
         is_complete = rows < _MAX_ROWS

@@ -1,4 +1,8 @@
-"""Plans the next request for a resource: fetch a capture, query an archive for captures, or none."""
+"""Plans the next request for a resource: fetch a capture, query an archive for captures, or none.
+
+The next step is computed from the stored captures, outcomes and records; it is not stored. So there is nothing to
+repair after a crash, and a listing that arrives late changes what is done next.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +17,10 @@ from unlost.recovery.state.captures import CaptureOutcome, CaptureRow
 from unlost.recovery.state.resources import RecoveryResource
 
 WORST_FETCHED = CaptureQuality.EMPTY
-"""Captures of a worse quality in the index are not fetched: they show that the page was gone."""
+"""Captures that the index shows to be worse are not fetched: the page did not exist at the time."""
 
 MAX_FETCHES_PER_RESOURCE = 20
-"""Captures of one resource that are fetched at most while none is good. Further ones are unlikely to be better."""
+"""Maximum number of captures of one resource that are fetched. Further ones are unlikely to be better."""
 
 MAX_CONSECUTIVE_REJECTIONS = 3
 """Consecutive rejected captures of one resource from which further ones are skipped."""
@@ -77,7 +81,7 @@ class FetchPlanner:
         suspended: Collection[str] = (),
         allowed: Sequence[str] | None = None,
     ) -> Step | None:
-        """Return the next step, or None if nothing better than the stored capture can be had.
+        """Return the next step, or None if nothing better than the stored capture is available.
 
         Args:
             resource: The resource.
@@ -85,14 +89,14 @@ class FetchPlanner:
             queried: The archives already queried for this resource, with the outcome.
             stored: The best stored capture; None if there is none.
             coverage: What the listings cover.
-            suspended: Archives that may not be queried now. Of two captures with the same bytes, the one from another
-                archive is fetched.
+            suspended: Archives that may not be queried now. If another archive has a capture with the same bytes, that
+                is fetched instead.
             allowed: The archives that may be queried for this resource, in order of preference; None for all.
         """
         remaining = self.remaining_fetches(resource, listed, stored)
         best = remaining[0] if remaining else None
         is_good = best is not None and best.quality <= CaptureQuality.MIGRATED
-        if self._may_query_archives(resource, stored.quality if stored else None, is_good, is_asked=bool(queried)):
+        if self._may_query_archives(resource, stored.quality if stored else None, is_good, has_queried=bool(queried)):
             possible = coverage.archives_to_query(resource.uri, queried, allowed)
             if possible:
                 return QueryCaptures(next((archive for archive in possible if archive not in suspended), possible[0]))
@@ -160,7 +164,7 @@ class FetchPlanner:
         ]
 
     def _may_query_archives(
-        self, resource: RecoveryResource, stored: CaptureQuality | None, is_good: bool, *, is_asked: bool
+        self, resource: RecoveryResource, stored: CaptureQuality | None, is_good: bool, *, has_queried: bool
     ) -> bool:
         """Return whether to query archives for captures that no listing contains.
 
@@ -171,13 +175,16 @@ class FetchPlanner:
             return False
         if self.options.most_recent or self.options.all_versions or not is_good:
             return True
-        return resource.link_kind is not LinkKind.REQUISITE and (is_asked or self.options.policy is RecoverPolicy.NAIVE)
+        return resource.link_kind is not LinkKind.REQUISITE and (
+            has_queried or self.options.policy is RecoverPolicy.NAIVE
+        )
 
 
 def _index_after_rejections(remaining: Sequence[FetchCapture], rejected: int) -> int:
-    """Return the index of the capture to fetch after a number of rejections. After some, captures are skipped.
+    """Return the index of the capture to fetch after a number of rejections.
 
-    A domain that changed hands has usually done so for years, in which it was captured often: the step doubles.
+    A domain that has changed hands usually has years of captures of its new content. After
+    `MAX_CONSECUTIVE_REJECTIONS`, captures are skipped, twice as many after each further rejection.
     """
     same_quality = sum(each.quality == remaining[0].quality for each in remaining)
     return (

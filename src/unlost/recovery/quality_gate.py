@@ -1,6 +1,7 @@
-"""Rejects soft 404s, parked pages and hijacked pages as they are fetched.
+"""Rejects soft 404s, parked pages and hijacked pages when they are fetched.
 
-If one capture is not enough to decide, an earlier capture of the same page is fetched as a second opinion.
+If one capture is not enough to decide, an earlier capture of the same page is fetched as a second opinion. A verdict
+lowers the rank of a capture; it does not delete it.
 """
 
 from collections.abc import Sequence
@@ -28,33 +29,33 @@ from unlost.recovery.state.store import RecoveryState
 from unlost.recovery.warc_records import RecoveryRecord
 from unlost.recovery.warc_store import StoredCapture, WarcStore
 
-_MAX_PAGES = 48  # good pages of a site that are remembered, each with at most 20,000 characters
+_MAX_PAGES = 48  # good pages of a site in memory, each with at most 20,000 characters
 _MAX_CONTEXT_PAGES = 6  # pages that one page is compared with
 _MAX_YEARS_APART = 1  # years in which the layout of a site stays about the same
 
 
 class SiteContext:
-    """Remembers good pages of the site and its error pages, as context for the classifier."""
+    """Good pages and error pages of the site, as context for the classifier."""
 
     def __init__(self) -> None:
-        self._good: dict[str, ReferencePage] = {}  # by URL and datetime
-        self._absent: list[ReferencePage] = []
+        self._good_pages: dict[str, ReferencePage] = {}  # by URL and datetime
+        self._error_pages: list[ReferencePage] = []
 
     def classify(self, page: PageResponse) -> PageVerdict | None:
         """Return why a page is rejected; None if it is good or cannot be decided."""
         return classify_page(page, self._context(page))
 
     def add_good_page(self, page: PageResponse) -> None:
-        """Remember a good page."""
+        """Add a good page. Above a limit, only home pages are added."""
         is_root = urlsplit(page.uri).path in ("", "/")
-        if len(self._good) < _MAX_PAGES or is_root:
-            self._good[f"{page.uri} {page.datetime}"] = make_reference_page(page)
-            if len(self._good) > 2 * _MAX_PAGES:
-                del self._good[next(iter(self._good))]
+        if len(self._good_pages) < _MAX_PAGES or is_root:
+            self._good_pages[f"{page.uri} {page.datetime}"] = make_reference_page(page)
+            if len(self._good_pages) > 2 * _MAX_PAGES:
+                del self._good_pages[next(iter(self._good_pages))]
 
     def add_error_page(self, page: PageResponse) -> None:
-        """Remember a page that the site served with status 404 or 410."""
-        self._absent = [*self._absent[-3:], make_reference_page(page)]
+        """Add a page that the site served with status 404 or 410. The last four are retained."""
+        self._error_pages = [*self._error_pages[-3:], make_reference_page(page)]
 
     def needs_earlier_page(self, page: PageResponse) -> bool:
         """Return whether a page looks hijacked or parked and no earlier page of the site is known."""
@@ -62,16 +63,16 @@ class SiteContext:
 
     def _context(self, page: PageResponse) -> ClassifierContext:
         year = int(page.datetime[:4])
-        near = [known for known in self._good.values() if abs(int(known.datetime[:4]) - year) <= _MAX_YEARS_APART]
+        near = [known for known in self._good_pages.values() if abs(int(known.datetime[:4]) - year) <= _MAX_YEARS_APART]
         others = [known for known in near if page_identity(known.uri) != page_identity(page.uri)]
         home = next((known for known in reversed(others) if urlsplit(known.uri).path in ("", "/")), None)
-        absent = (known for known in self._absent if abs(int(known.datetime[:4]) - year) <= _MAX_YEARS_APART)
-        return ClassifierContext(self._earlier_pages(page), others[:_MAX_CONTEXT_PAGES], home, next(absent, None))
+        error_page = (known for known in self._error_pages if abs(int(known.datetime[:4]) - year) <= _MAX_YEARS_APART)
+        return ClassifierContext(self._earlier_pages(page), others[:_MAX_CONTEXT_PAGES], home, next(error_page, None))
 
     def _earlier_pages(self, page: PageResponse) -> tuple[ReferencePage, ...]:
         """Return earlier pages: those with the same URL first, then the oldest."""
         here = page_identity(page.uri)
-        before = [known for known in self._good.values() if known.datetime < page.datetime]
+        before = [known for known in self._good_pages.values() if known.datetime < page.datetime]
         return tuple(
             sorted(before, key=lambda known: (page_identity(known.uri) != here, known.datetime))[:_MAX_CONTEXT_PAGES]
         )
@@ -83,16 +84,23 @@ _TAKEOVER_GAP = timedelta(days=30)  # an expired domain is sold a month later at
 
 @dataclass(frozen=True, slots=True)
 class _PendingCapture:
-    """A capture that looks hijacked or parked: its record's id, and the id of its row in the capture table."""
+    """A capture that looks hijacked or parked.
 
-    record: int
-    listed: int
+    Attributes:
+        record_id: Id of its record.
+        capture_id: Id of its row in the table of captures.
+        stored: The stored capture.
+        quality: Its quality without a verdict.
+    """
+
+    record_id: int
+    capture_id: int
     stored: StoredCapture
     quality: CaptureQuality
 
 
 class QualityGate:
-    """Classifies captures as they are fetched.
+    """Classifies captures when they are fetched.
 
     Args:
         state: The database of the recovery.
@@ -129,7 +137,17 @@ class QualityGate:
     def reject(
         self, record_id: int, record: RecoveryRecord, quality: CaptureQuality, verdict: PageVerdict
     ) -> CaptureQuality:
-        """Store and report the rejection of a record; return its new quality. quality: without the rejection."""
+        """Store and report the rejection of a record.
+
+        Args:
+            record_id: Id of the record.
+            record: The record.
+            quality: Its quality without the rejection.
+            verdict: Why it is rejected.
+
+        Returns:
+            Its new quality.
+        """
         self._state.records.set_quality(record_id, self._rejected_quality)
         self._state.rejections.add(record_id, quality, verdict.kind.value, verdict.reason)
         capture = record.capture
@@ -142,10 +160,22 @@ class QualityGate:
         """Return whether a resource awaits a second opinion."""
         return resource in self._pending
 
-    def defer(self, resource: int, record_id: int, listed: int, stored: StoredCapture, quality: CaptureQuality) -> bool:
-        """Defer the decision on a capture that looks hijacked if no earlier page is known; return whether it was.
+    def defer(
+        self, resource: int, record_id: int, capture_id: int, stored: StoredCapture, quality: CaptureQuality
+    ) -> bool:
+        """Defer the decision on a capture that looks hijacked or parked, if no earlier page is known.
 
         Its links are not followed until the decision.
+
+        Args:
+            resource: Id of the resource.
+            record_id: Id of the record.
+            capture_id: Id of the row in the table of captures.
+            stored: The stored capture.
+            quality: Its quality without a verdict.
+
+        Returns:
+            Whether the decision is deferred.
         """
         if (
             stored.page is None
@@ -153,23 +183,25 @@ class QualityGate:
             or not self._site_context().needs_earlier_page(stored.page)
         ):
             return False
-        self._pending[resource] = _PendingCapture(record_id, listed, stored, quality)
+        self._pending[resource] = _PendingCapture(record_id, capture_id, stored, quality)
         self._state.set_refollow_links(refollow=True)  # after a crash, its links are still to be followed
         return True
 
-    def next_opinion(self, resource: int, left: Sequence[FetchCapture]) -> FetchCapture | None:
+    def next_opinion(self, resource: int, remaining: Sequence[FetchCapture]) -> FetchCapture | None:
         """Return the oldest capture that shows the site well before a possible takeover; None if there is none.
 
         Args:
             resource: Id of the resource.
-            left: The captures of the resource that were not fetched yet.
+            remaining: The captures of the resource that were not fetched yet.
         """
         pending = self._pending.get(resource)
         if pending is None:
             return None
         latest = _before_takeover(pending.stored.record.capture.datetime)
         earlier = [
-            each for each in left if each.quality <= CaptureQuality.MIGRATED and each.listed.capture.datetime < latest
+            each
+            for each in remaining
+            if each.quality <= CaptureQuality.MIGRATED and each.listed.capture.datetime < latest
         ]
         return min(earlier, key=lambda each: each.listed.capture.datetime, default=None)
 
@@ -193,8 +225,8 @@ class QualityGate:
             if page is not None:
                 self._site_context().add_good_page(page)
             return pending.stored
-        self.reject(pending.record, pending.stored.record, pending.quality, verdict)
-        self._state.captures.set_outcome(pending.listed, CaptureOutcome.REJECTED)
+        self.reject(pending.record_id, pending.stored.record, pending.quality, verdict)
+        self._state.captures.set_outcome(pending.capture_id, CaptureOutcome.REJECTED)
         if opinion is not None and self._state.records.get(opinion).quality <= CaptureQuality.MIGRATED:
             self._state.records.set_quality(opinion, CaptureQuality.UNKNOWN)
         self._state.resources.set_best_record(resource, self._state.records.best(resource))
@@ -215,5 +247,5 @@ def _before_takeover(datetime: str) -> str:
     """Return the latest datetime at which a site taken over by `datetime` was still original; both 14 digits."""
     try:
         return dates.from_datetime(dates.to_datetime(datetime) - _TAKEOVER_GAP)
-    except OverflowError:  # archives list dates of the year 1
+    except OverflowError:  # some archives list captures dated in the year 1
         return ""

@@ -163,7 +163,7 @@ def rank_captures(
     def order(ranked: tuple[CaptureQuality, Capture]) -> tuple[object, ...]:
         quality, capture = ranked
         quality = CaptureQuality.GOOD if preference.most_recent and quality is CaptureQuality.MIGRATED else quality
-        # Without a date the latest is the closest; its digits are compared.
+        # Without a date, the latest capture is preferred; the 14 digits are compared as a number.
         distance = 0.0 if date is None else _distance(capture, first, last)
         return quality, distance, -int(capture.datetime), *_sort_key(capture)[1:]
 
@@ -172,7 +172,7 @@ def rank_captures(
 
 
 def distinct_versions(ranked: Iterable[tuple[CaptureQuality, Capture]]) -> list[tuple[CaptureQuality, Capture]]:
-    """Return the best capture of each payload, in order, so that each version of a page occurs once.
+    """Return the best capture of each payload, in the given order.
 
     A capture without a digest counts as a version of its own. Redirects are also distinguished by their targets,
     because their bodies are often identical.
@@ -248,9 +248,9 @@ def _revisit_keys(archive: str | None, named: tuple[str, str] | None, digest: st
     own = archive or ""
     keys = [("named", own, *named), ("named", *named)] if named else []
     if digest is not None:
-        keys.append(("alike", own, digest))
+        keys.append(("payload", own, digest))
         if ":" in digest:
-            keys.append(("alike", digest))
+            keys.append(("payload", digest))
     return keys
 
 

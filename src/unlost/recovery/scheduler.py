@@ -1,7 +1,7 @@
 """Schedules the requests of one run of a recovery.
 
-A scheduler queries the archives' listings, dispatches requests by priority, follows links, and returns a result. A run
-that was killed or stopped is resumed by the next one from the same state.
+A scheduler queries the archives' listings, dispatches requests by priority, follows links, and returns a result. If a
+run is stopped or killed, the next one resumes it from the same state.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class RecoveryRunResult:
 LISTING_TIMEOUT_SECONDS = 120.0
 """How long fetching is delayed for listings. Listings that arrive later are added while the run is in progress."""
 _DONE = "yes"
-_BUT_FAILURES = "but-failures"
+_DONE_EXCEPT_FAILURES = "but-failures"
 _LISTING_RETRY_SECONDS = 600.0  # before a failed listing is requested again in the same run
 _COMMIT_SECONDS = 0.5  # between commits; records written since the last commit are read back from the WARC files
 # Resources that are queued again when archives may have gained captures. Known responses are not requested again.
@@ -99,8 +99,8 @@ _REQUEUE_CONDITION = {
     False: "standing IN ('missing', 'substituted')",
     True: "standing IN ('missing', 'substituted', 'recovered')",
 }
-_POLL_SECONDS = 10.0  # between two calls of `should_stop` while waiting
-_CONFIRMED = "confirmed"
+_POLL_SECONDS = 10.0  # maximum interval between two calls of `should_stop` while waiting
+_CONFIRMED_FACT = "confirmed"
 _ASSIGN_BATCH_SIZE = 200  # resources scheduled before the event loop runs other tasks
 
 
@@ -147,7 +147,7 @@ class RecoveryScheduler:
         self._clients = clients
         self._clock = clock
         self._on_event = on_event
-        # Some resources more than connections, so that the next request is sent while a response is stored.
+        # Slightly more resources than connections, so that the next request is sent while a response is stored.
         self._max_in_flight = 1 if wait else connections + connections // 4
         self._wait = wait
         self._until_done = until_done
@@ -165,7 +165,7 @@ class RecoveryScheduler:
             options, self._scope, state, warcs, clients, self._breakers, self._frontier, clock, on_event
         )
         self._in_flight: dict[str, set[int]] = {archive: set() for archive in clients}
-        self._linked_in_flight: set[int] = set()  # the subset of them that links point to
+        self._linked_in_flight: set[int] = set()  # the subset that links point to
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
         self._listing_tasks: set[asyncio.Task[None]] = set()
@@ -196,7 +196,7 @@ class RecoveryScheduler:
                         await self._dispatch(tasks)
                     self._check_substitutes()
                 committing.cancel()
-                for each in self._listing_tasks:  # some are left if the run was stopped or reached its limit
+                for each in self._listing_tasks:  # still running if the run was stopped or reached its limit
                     each.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
@@ -225,7 +225,7 @@ class RecoveryScheduler:
     # Preparation
 
     def _recover_from_crash(self) -> None:
-        """Make state and WARC files consistent after a crash between the two writes."""
+        """Make the state and the WARC files consistent after a crash between writing one and the other."""
         known = dict(self._state.records.known_ends())
         for file, end in known.items():
             size = self._warcs.file_size(file)
@@ -248,15 +248,15 @@ class RecoveryScheduler:
             self._fetcher.store_record(
                 self._state.resources.get(resource_id), warc_store.load_stored(self._warcs, record)
             )
-            # Its links are followed when it is scheduled: only then are its scope and its distance from a seed known.
+            # Its links are followed when it is scheduled: its scope and its distance from a seed are not known yet.
             self._state.set_refollow_links(refollow=True)
         self._state.commit()
 
     def _begin_round(self) -> None:
-        """Queue what failed; if the last run was complete, also everything that archives may have gained since."""
+        """Queue what failed; if the last run was complete, also everything that archives may have captured since."""
         state = self._state
         self._skipped_links_before = state.skipped_links()
-        self._is_retry = state.fact("done") == _BUT_FAILURES
+        self._is_retry = state.fact("done") == _DONE_EXCEPT_FAILURES
         if state.fact("done") == _DONE or state.fact("span") != listing_time_span(self._options):
             state.listings.clear()
             state.resources.clear_skip_reasons(reason=NO_CONTENT)
@@ -342,14 +342,14 @@ class RecoveryScheduler:
         if self._state.resources.counts()[ResourceStatus.LISTED] <= CONFIRMATION_THRESHOLD:
             return True
         count = self._frontier.count_listed_to_enqueue()
-        if count <= max(CONFIRMATION_THRESHOLD, int(self._state.fact(_CONFIRMED) or 0)):
+        if count <= max(CONFIRMATION_THRESHOLD, int(self._state.fact(_CONFIRMED_FACT) or 0)):
             return True
         if self._unconfirmed or not self._confirm(
             count, lambda share: self._costs(share, CONFIRMATION_THRESHOLD), self._is_dispatching
         ):
             self._unconfirmed = count
             return False
-        self._state.set_fact(_CONFIRMED, str(count))
+        self._state.set_fact(_CONFIRMED_FACT, str(count))
         return True
 
     def _costs(self, share: float, max_resources: int | None = None) -> list[ArchiveCost]:
@@ -365,7 +365,10 @@ class RecoveryScheduler:
     # Dispatch
 
     async def _dispatch(self, tasks: asyncio.TaskGroup) -> None:
-        """Keep every archive as busy as its limits allow, most valuable resources first, until nothing is left."""
+        """Fetch from all archives in parallel, resources of the lowest rank first, until the queues are empty.
+
+        An archive that is suspended keeps its queue; the others continue.
+        """
         self._is_dispatching = True
         self._ready.update(self._clients)
         while True:
@@ -412,7 +415,9 @@ class RecoveryScheduler:
                 self._ready.discard(archive)
                 return
             if not resource.is_linked and busy & self._linked_in_flight:
-                return  # the captures in flight may have links, and linked resources precede those that are only listed
+                # The captures in flight may have links, and linked resources precede those that are only listed, so
+                # that an interrupted recovery has complete pages. This costs one round trip for each level of links.
+                return
             busy.add(resource.id)
             if resource.is_linked:
                 self._linked_in_flight.add(resource.id)
@@ -482,7 +487,7 @@ class RecoveryScheduler:
             self._commit()
             counts = self._state.resources.counts()
             self._on_event(ProgressCounted(counts))
-            # Counting a million resources takes long: it may use 5 % of the time.
+            # Counting a million resources takes long: it may take 5 % of the time.
             pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - started))
 
     def _commit(self) -> None:
@@ -535,7 +540,7 @@ class RecoveryScheduler:
             state.set_refollow_links(refollow=False)
         # After a run with failures, only these are retried. If they fail again, the run counts as complete.
         is_done = result.is_done or (self._is_retry and replace(result, failed=0).is_done)
-        failures = _BUT_FAILURES if replace(result, failed=0).is_done else ""
+        failures = _DONE_EXCEPT_FAILURES if replace(result, failed=0).is_done else ""
         state.set_fact("done", _DONE if is_done else failures)
         state.commit()
         return result

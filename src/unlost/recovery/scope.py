@@ -121,7 +121,10 @@ def _name(options: RecoverOptions, uri: str) -> str:
 
 
 def _prefixes(options: RecoverOptions, host: str, folder: str) -> tuple[str, ...]:
-    """Return the prefixes to list. The folder keeps the spelling of the start URL, which is the one archives index."""
+    """Return the prefixes to list.
+
+    The folder has the spelling of the start URL, because archives index URLs as they were captured.
+    """
     if options.page:
         return ()
     if options.subdomains and not is_ip(host):

@@ -1,6 +1,6 @@
 """A recovery in its folder: opens the state, the WARC files and the sources, and runs the scheduler.
 
-The command line, `unlost.recover` and the workers of the service recover through this module.
+The command line, `unlost.recover` and the workers of the web service recover through this module.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -90,10 +90,13 @@ class RecoverySession:
             return replace(result, requests=dict(self.requests_sent))
 
     async def estimate(self, share: float) -> CostEstimate:
-        """Query the listings and estimate the remaining requests; fetch nothing. Raises as `run`.
+        """Query the listings and estimate the remaining requests; fetch nothing.
 
         Args:
             share: The share of the archives' rate limits that may be used.
+
+        Raises:
+            UsageError, InputError, OSError: As `run`.
         """
         async with self._open() as (scheduler, _):
             try:

@@ -37,11 +37,11 @@ from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
 LIVE_ARCHIVE = Archive("live", "Live site", ArchiveKind.LIVE, deep=False)
-"""The entry of the live web; its id is that of every capture from there."""
+"""The registry entry of the live site; its captures have this archive id."""
 MAX_WAIT_SECONDS = 60.0
-"""How long a host may delay the recovery by 429 or 503. Archives are queried in the meantime."""
+"""Longest wait, in seconds, that a host may demand by 429 or 503. Archives are queried in the meantime."""
 MAX_LIVE_BODY_BYTES = 1 << 28
-"""Largest body that is read, as for a capture from an archive."""
+"""Largest body that is read from the live site, as for a capture from an archive."""
 _MAX_CACHED_RESPONSES = 64  # responses that were listed and not fetched yet; an evicted one is requested again
 _MAX_REDIRECTS = 5  # between spellings of a URL: to https, to `www`, to the final slash
 _FORBIDDEN = (401, 403, 451)
@@ -49,11 +49,11 @@ _CHUNK = 1 << 20
 
 
 class LiveSiteClient:
-    """Requests pages from the live site; an `ArchiveClient`.
+    """An `ArchiveClient` that requests pages from the live site.
 
-    The live site has no listing. The captures of a URL are the response to one request for it, which `fetch` then
-    returns. A response of 404, 410 or another client error means that the site does not have the page; 401, 403, 451
-    and a disallow in robots.txt that it is excluded; a server error that the request failed.
+    The live site has no listing. The only capture of a URL is the response to a request for it, which `fetch` then
+    returns. Status 401, 403 or 451 and a Disallow rule in robots.txt mean that the page is excluded; any other client
+    error, such as 404 or 410, that the site does not have it; a server error or 429 that the request failed.
 
     Args:
         fetcher: Sends the requests. It obeys robots.txt, the delay between requests, and Retry-After.
@@ -61,7 +61,7 @@ class LiveSiteClient:
     """
 
     def __init__(self, fetcher: PoliteFetcher, archive: Archive = LIVE_ARCHIVE) -> None:
-        self._visitor = fetcher
+        self._fetcher = fetcher
         self._archive = archive
         self._cached: OrderedDict[str, FetchedCapture] = OrderedDict()
 
@@ -120,14 +120,14 @@ class LiveSiteClient:
             self._cached.popitem(last=False)[1].body.close()
 
     async def _request(self, uri: str) -> FetchedCapture | None:
-        response = await self._visit(normalize_input_url(uri))
+        response = await self._send(normalize_input_url(uri))
         visited = {response.uri}
         # A redirect to another spelling of the URL is the same page.
         while (target := _redirect_target(response)) and _is_same_resource(target, uri) and target not in visited:
             response.body.close()
             if len(visited) > _MAX_REDIRECTS:
                 raise FailedError(f"more than {_MAX_REDIRECTS} redirects", self._archive.id, "redirects")
-            response = await self._visit(target)
+            response = await self._send(target)
             visited |= {target, response.uri}
         if 200 <= response.status < 400:
             return await self._stored_capture(response)
@@ -138,9 +138,9 @@ class LiveSiteClient:
             raise FailedError(f"status {response.status}", self._archive.id, "status")
         return None
 
-    async def _visit(self, url: str) -> FetchResponse:
+    async def _send(self, url: str) -> FetchResponse:
         try:
-            return await self._visitor.fetch(FetchRequest(url, max_bytes=MAX_LIVE_BODY_BYTES))
+            return await self._fetcher.fetch(FetchRequest(url, max_bytes=MAX_LIVE_BODY_BYTES))
         except SiteWaitError as error:
             raise NotNowError(str(error), self._archive.id, error.until, error.kind) from error
         except RobotsError as error:
@@ -252,7 +252,7 @@ class _CountingFetcher(Fetcher):
 
 
 def store_source_paths(state: RecoveryState, archives: Mapping[str, Archive]) -> None:
-    """Store the paths of local sources. Clears the listings if an id now means another path.
+    """Store the paths of local sources, and clear the listings if an archive id now refers to another path.
 
     Otherwise a file of the same name in another folder would count as listed.
     """

@@ -37,9 +37,8 @@ class RecoveryRecord:
     """A record in a WARC file of the recovery.
 
     Attributes:
-        capture: The capture as returned: URL, datetime, status, type and redirect, archive and URI-M. `digest` is that
-            of the stored body (`sha1:` and base 32), `length` its size in bytes. `revisit_of` names the record with the
-            body if this one has none.
+        capture: The capture as the archive returned it. `digest` is that of the stored body (`sha1:` and base 32),
+            `length` its size in bytes. `revisit_of` names the capture with the body if this one has none.
         listed_digest: The digest in the archive's index; None if there was none.
         source: The URL that the bytes came from; None for a local file.
         truncated: Why the body is incomplete, as in `FetchedCapture`.
@@ -61,7 +60,7 @@ class RecoveryRecord:
 
 REFERS_TO = "Unlost-Refers-To"
 """Header field of a revisit: file name and offset of the record with the body."""
-_REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"  # WARC 1.1, section 6.7.2
 _MIGRATED = {True: "yes", False: "no", None: "unknown"}
 _MIGRATED_VALUES = {word: value for value, word in _MIGRATED.items()}
 _UNKNOWN = "unknown"
@@ -143,7 +142,7 @@ def _common_fields(record: RecoveryRecord, warc_id: str) -> warc_fields.WarcFiel
 
 
 def _provenance_fields(record: RecoveryRecord) -> warc_fields.WarcFields:
-    """Yield the fields that identify where a record came from. pywb writes the first two for remote archives."""
+    """Yield the fields that say where a record came from. pywb writes the first two for captures of other archives."""
     capture = record.capture
     source = record.source or capture.urim
     yield "WARC-Source-URI", escape_target_uri(source) if source else None
@@ -263,8 +262,7 @@ def _data_loss_message(end: int, found: str) -> str:
 def read_records_after(file: int, name: str, start: int) -> Iterator[tuple[RecoveryRecord | None, int]]:
     """Yield the complete records after an offset, each with its end; at the start of a file, first (None, end).
 
-    An incomplete record ends the iteration. A record counts only with its metadata record, because both are written at
-    once.
+    An incomplete record ends the iteration. A record counts only with its metadata record, because one write has both.
 
     Raises:
         ForeignRecordError: A complete record was not written by this software.
@@ -318,7 +316,7 @@ def find_original(folder: WarcFolder, record: RecoveryRecord) -> tuple[str, str,
 
 
 def open_capture(folder: WarcFolder, record: RecoveryRecord) -> FetchedCapture:
-    """Return the stored capture; a revisit has the body of its original, and its headers unless it has its own.
+    """Return the stored capture. A revisit has the body of its original, and its headers unless it has its own.
 
     Raises:
         ArchiveFileError: The record no longer exists or was changed.

@@ -39,8 +39,8 @@ from unlost.warc.writer import WarcFolder, WarcSegments
 class WarcStore:
     """The WARC files of one recovery: a folder with `unlost-00001.warc.gz` and so on, one of which is open at a time.
 
-    docs/recovery-files.md describes the format. Captures are stored by one thread of one process at a time; the lock
-    of the recovery's database ensures this. Any thread may open stored captures at any time, also before
+    docs/recovery-files.md describes the format. Only one thread of one process may store captures at a time; the lock
+    of the recovery's database ensures this for processes. Any thread may open stored captures at any time, also before
     `replay_unknown_records`. All errors are InputError; a call that raises has stored nothing.
 
     Args:
@@ -57,7 +57,7 @@ class WarcStore:
     def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = 1 << 30) -> None:
         self.truncated_bytes = 0
         self._folder = WarcFolder(folder)
-        self._volumes = WarcSegments(self._folder, clock, software, max_bytes)
+        self._segments = WarcSegments(self._folder, clock, software, max_bytes)
         self._is_ready = False
 
     def replay_unknown_records(self, known: Mapping[str, int]) -> Iterator[RecoveryRecord]:
@@ -85,16 +85,16 @@ class WarcStore:
                         has_captures = True
                         yield record
                 size = os.fstat(file).st_size
-            self._volumes.skip_to(name)
+            self._segments.skip_to(name)
             if is_open:
-                self.truncated_bytes += self._volumes.resume(name, end, has_captures=has_captures)
+                self.truncated_bytes += self._segments.resume(name, end, has_captures=has_captures)
             elif end < size:
                 raise self._damaged_error(name, end)
         self._is_ready = True
 
     @contextmanager
     def _explain_foreign_file(self, name: str) -> Iterator[None]:
-        """Name the file that contains a foreign record in the error."""
+        """Translate ForeignRecordError into an error that names the file."""
         try:
             yield
         except ForeignRecordError:
@@ -164,7 +164,8 @@ class WarcStore:
             revisit_of=original_capture.revisit_of or (original_capture.uri, original_capture.datetime),
         )
         record = self._new_record(revisit, capture.digest, original_record.source, original_record.truncated)
-        # HTTP headers are written only where the index knows better; otherwise the original's apply.
+        # Without a block, the headers of the original apply (WARC 1.1, section 6.7.2). They are written only if the
+        # index differs from the original.
         is_as_before = (status, revisit.mime, revisit.redirect) == (
             original_capture.status,
             original_capture.mime,
@@ -184,16 +185,19 @@ class WarcStore:
         self, capture: Capture, listed_digest: str | None, source: str | None, truncated: str | None
     ) -> RecoveryRecord:
         """Return a record without a location."""
-        return RecoveryRecord(capture, listed_digest, source, truncated, self._volumes.now(), "", 0, 0)
+        return RecoveryRecord(capture, listed_digest, source, truncated, self._segments.now(), "", 0, 0)
 
     def _append(
         self, record: RecoveryRecord, pieces: Iterable[bytes], size: int, level: int, metadata: bytes
     ) -> RecoveryRecord:
-        """Append a record and its metadata record in one write; return the record with its location."""
+        """Append a record and its metadata record; return the record with its location.
+
+        One write has both, so that a metadata record proves that the record before it is complete.
+        """
         if not self._is_ready:
-            raise RuntimeError("exhaust `adopt` before anything is stored")
+            raise RuntimeError("exhaust `replay_unknown_records` before anything is stored")
         members = chain(compress_member(pieces, size, level), compress_member([metadata], len(metadata)))
-        file, offset, written = self._volumes.append(members, size + len(metadata))
+        file, offset, written = self._segments.append(members, size + len(metadata))
         return replace(record, file=file, offset=offset, size=written)
 
     def open(self, record: RecoveryRecord) -> FetchedCapture:
@@ -214,14 +218,14 @@ class WarcStore:
 
     def sync(self) -> None:
         """Flush everything stored to disk (fsync)."""
-        self._volumes.sync()
+        self._segments.sync()
 
     def close(self) -> None:
         """Close the open file and give it its final name. The next capture starts a new one."""
-        self._volumes.close()
+        self._segments.close()
 
 
-_MAX_READ = 32 << 20  # bytes of a body; links are not extracted from more anyway
+_MAX_READ = 32 << 20  # bytes of a body; the link scanner reads no more
 _CODING_HEADERS = tuple(
     prefix + name for prefix in ("", "x-archive-orig-") for name in ("content-encoding", "transfer-encoding")
 )
@@ -232,7 +236,7 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class StoredCapture:
-    """A stored capture with what was extracted from it.
+    """A stored capture, its links, and its page for classification.
 
     Attributes:
         record: The record.
@@ -279,7 +283,10 @@ def stored_redirect(record: RecoveryRecord) -> StoredCapture:
 
 
 def _matches_listed_digest(fetched: FetchedCapture, record: RecoveryRecord) -> bool | None:
-    """Compare the body with the digest in the index, which is of the bytes sent. A mismatch suggests truncation."""
+    """Return whether the body has the digest in the index, or None if they cannot be compared.
+
+    The index has the digest of the body as sent, with content and transfer codings; stored bodies are decoded.
+    """
     listed = record.listed_digest
     if listed is None or record.capture.revisit or any(fetched.header(name) for name in _CODING_HEADERS):
         return None
@@ -308,5 +315,5 @@ def _read_stored(record: RecoveryRecord, size: int, fetched: FetchedCapture) -> 
 
 
 def _is_html(mime: str | None, body: bytes) -> bool:
-    """Return whether a body is HTML, also if it was served in place of an image or a style sheet."""
+    """Return whether a body is HTML, even if its media type is that of an image or a style sheet."""
     return "html" in (mime or "").lower() or _HTML.match(body, 0, 512) is not None

@@ -1,4 +1,4 @@
-"""Predicting which pages changed since the last visit, and revisiting only these.
+"""Predicts which pages have changed since the last visit, and revisits only these.
 
 A policy is learned from a log of earlier visits, decides by ETag, Last-Modified and other headers, and is checked by
 audits. docs/refresh.md describes the log, the policy and the estimates; docs/harvest.md describes harvests.
@@ -13,7 +13,7 @@ Modules, in reading order:
 - `harvest_state`, `page_visitor`, `harvester`: revisiting pages by a policy.
 - `cdxj_history`: import and export of captures as CDXJ.
 
-Must not import the command line or the web service.
+The package must not import the command line or the web service.
 """
 
 from unlost.lazy_exports import lazy_exports

@@ -57,6 +57,8 @@ def import_cdxj(
     """Import the latest capture of each page from an index.
 
     Args:
+        state: The state of the harvest.
+        path: The index.
         problems: Collects rows and records that cannot be read.
         warcs: Folder of the WARC files named by the index, for headers and digests. Without it, only digests are known,
             and no conditional requests are possible.

@@ -25,7 +25,7 @@ def student_quantile(degrees_of_freedom: float) -> float:
         (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96,
         (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384,
     )
-    return Z + sum(term / degrees_of_freedom ** (at + 1) for at, term in enumerate(terms))
+    return Z + sum(term / degrees_of_freedom ** (index + 1) for index, term in enumerate(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def wilson_confidence(part: float, whole: float, z: float = Z) -> ConfidenceInte
     centre = share + z * z / (2 * whole)
     half_width = z * sqrt(max(0.0, share * (1 - share) / whole + z * z / (4 * whole * whole)))
     scale = 1 + z * z / whole
-    # Exactly 0 or 1 where rounding would miss it.
+    # Exactly 0 or 1, which rounding would miss.
     low = (centre - half_width) / scale if part > 0 else 0.0
     high = (centre + half_width) / scale if part < whole else 1.0
     return ConfidenceInterval(max(0.0, low), min(1.0, high))
@@ -128,7 +128,7 @@ class ClusteredShare:
     def bootstrap_interval(self, deviations: tuple[float, float]) -> ConfidenceInterval:
         """Return the interval of a bootstrap over hosts, at least as wide as Student's and that of independent cases.
 
-        If nothing or everything was counted, so it is in every sample; then each host counts as one case.
+        If nothing or everything was counted, every sample has the same proportion; then each host counts as one case.
 
         Args:
             deviations: 2.5 % and 97.5 % quantiles of the samples' logits, relative to the logit of all hosts, in
@@ -165,7 +165,7 @@ def _inverse_logit(odds: float) -> float:
 
 
 _BISECTION_STEPS = 200  # more than the precision of a float requires
-_ADDED_VISITS = 0.5
+_ADDED_VISITS = 0.5  # added unchanged visits of mean length, so that the rate is finite if every visit found a change
 
 _HOST_WEIGHT = 2.0  # weight of the host's rate against that of a page, as a number of visits
 

@@ -15,7 +15,7 @@ from unlost.errors import InputError, UsageError
 from unlost.refresh.visit import Visit
 
 INDICATOR_STATES: Final = ("changed", "same", "missing")
-"""What an indicator does between two visits. Present on only one of them counts as changed."""
+"""How an indicator differs between two visits. Missing means missing on both; present on only one counts as changed."""
 MATRIX_CELLS: Final = tuple(f"{date[0]}{tag[0]}" for date in INDICATOR_STATES for tag in INDICATOR_STATES)
 """The nine cells: first letter of the date's state, then of the ETag's."""
 _COUNT_PAIR = re.compile(r"([\d,_]+)\s*/\s*([\d,_]+)", re.ASCII)
@@ -97,7 +97,9 @@ class DecisionMatrix:
     @property
     def used_cells(self) -> int:
         """Bit mask of the cells that are not empty. Schemes that differ only in empty cells are equivalent."""
-        return sum(1 << at for at, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0))
+        return sum(
+            1 << bit for bit, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0)
+        )
 
     def restrict_to(self, cells: Sequence[str]) -> "DecisionMatrix":
         """Return the matrix with all other cells set to zero."""
@@ -117,6 +119,7 @@ class IndicatorQuality:
     """Quality of an indicator.
 
     Attributes:
+        name: `date` or `tag`.
         present: Pairs in which it was present on at least one visit.
         missed: Changed pages for which it stayed the same.
         unnecessary: Unchanged pages for which it changed.
@@ -157,7 +160,7 @@ def indicator_bits(indicators: frozenset[str]) -> int:
     >>> indicator_bits(frozenset(["tags", "length"]))
     5
     """
-    return sum(1 << at for at, name in enumerate(INDICATORS) if name in indicators)
+    return sum(1 << bit for bit, name in enumerate(INDICATORS) if name in indicators)
 
 
 @lru_cache(maxsize=CELL_COUNT)

@@ -18,7 +18,8 @@ from unlost.refresh.visit import Visit, parse_visit_row, serialize_visit
 from unlost.sqlite import decode_text, encode_text, require_text
 
 MIN_SAMPLES = 3
-"""Conditional requests before a host's behaviour is relied on: one response may be chance, as with several back ends.
+"""Conditional requests before a host's behaviour is relied on. One response may be chance: a host may have several
+servers that behave differently.
 """
 _CONTRADICTION_WEIGHT = 20  # correct responses required per contradiction: at most 5 % may be wrong
 
@@ -183,9 +184,9 @@ class PageSnapshot:
 
     @property
     def validators(self) -> tuple[tuple[str, str], ...]:
-        """Headers of a conditional request, with unchanged values: some servers compare dates as strings.
+        """Headers of a conditional request. Invalid header values are omitted.
 
-        Invalid header values are omitted.
+        Last-Modified is sent back verbatim: nginx responds 200 to any other If-Modified-Since date, even a later one.
         """
         candidates = (("If-None-Match", self.visit.etag), ("If-Modified-Since", self.visit.last_modified))
         return tuple((name, value) for name, value in candidates if value and _HEADER_VALUE.fullmatch(value))
@@ -223,10 +224,13 @@ class HarvestPage:
     """A page that is harvested.
 
     Attributes:
+        id: Id in the state.
+        uri: The requested URL.
         key: SURT key, as in CDX indexes.
         attempts: Number of interrupted attempts in this round.
         last_visit: Time of the last visit in milliseconds since 1970; None before the first.
         intervals: Seconds between the last visits, and whether the page had changed.
+        snapshot: Its latest known content; None if there is none.
         outcome: Outcome of the last visit, as listed in docs/harvest.md; None before the first.
         round: Number of the round of that visit.
     """
@@ -257,9 +261,10 @@ class HarvestState(FetchState):
     # Pages
 
     def add_pages(self, pages: Iterable[tuple[str, str, str]], *, is_given: bool) -> None:
-        """Add pages given as (URL, key, host).
+        """Add pages.
 
         Args:
+            pages: URL, key and host of each page.
             is_given: Whether the user named them; they are then listed, too.
         """
         self.begin()
@@ -300,11 +305,26 @@ class HarvestState(FetchState):
                 yield self._page_from_row(row)
 
     def _page_from_row(self, row: tuple[object, ...]) -> HarvestPage:
-        page_id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round_ = row
+        (
+            page_id,
+            uri,
+            key,
+            tries,
+            visited,
+            intervals,
+            visit,
+            final,
+            size,
+            ours,
+            sketch,
+            capture_json,
+            outcome,
+            round_,
+        ) = row
         try:
             snapshot = None
             if visit is not None:
-                capture = None if copy is None else HarvestedCapture(*json.loads(require_text(copy)))
+                capture = None if capture_json is None else HarvestedCapture(*json.loads(require_text(capture_json)))
                 last_visit = Visit(*parse_visit_row(json.loads(require_text(visit))))  # type: ignore[arg-type]  # each by its field
                 text = None
                 if isinstance(sketch, bytes) and last_visit.text_digest is not None:
@@ -313,7 +333,8 @@ class HarvestState(FetchState):
             parsed_intervals = self._parse_intervals(intervals)
             return HarvestPage(
                 int(page_id), require_text(uri), require_text(key), int(tries),  # type: ignore[call-overload]
-                None if looked is None else int(looked), parsed_intervals, snapshot, decode_text(outcome), int(round_),  # type: ignore[call-overload]
+                None if visited is None else int(visited), parsed_intervals, snapshot,  # type: ignore[call-overload]
+                decode_text(outcome), int(round_),  # type: ignore[call-overload]
             )  # fmt: skip
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error, InputError) as error:
             message = f"{self._file}: not the state of {STATE_KIND}: a page that nobody here wrote: {str(error)[:100]}"
@@ -339,10 +360,10 @@ class HarvestState(FetchState):
         row = self._execute("SELECT value FROM fact WHERE name = 'round'").fetchone()
         return 0 if row is None else int(row[0])
 
-    def enqueue(self, number: int) -> None:
+    def enqueue(self, page_id: int) -> None:
         """Add a page to this round."""
         self.begin()
-        self._execute("UPDATE page SET pending = 1, tries = 0, far = 0 WHERE id = ?", (number,))
+        self._execute("UPDATE page SET pending = 1, tries = 0, far = 0 WHERE id = ?", (page_id,))
 
     def count_pending(self) -> int:
         """Return the number of pages still to be visited."""
@@ -359,16 +380,16 @@ class HarvestState(FetchState):
         row = self._execute(sql, (encode_text(host),)).fetchone()
         return None if row is None else self._page_from_row(row)
 
-    def requeue(self, number: int) -> None:
+    def requeue(self, page_id: int) -> None:
         """Enqueue a page for another attempt, after all other pages of its host."""
         self.begin()
-        self._execute("UPDATE page SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
+        self._execute("UPDATE page SET tries = tries + 1, far = far + 1 WHERE id = ?", (page_id,))
 
-    def finish(self, number: int, outcome: str) -> None:
+    def finish(self, page_id: int, outcome: str) -> None:
         """Store the outcome of a page in this round."""
         self.begin()
         sql = "UPDATE page SET pending = 0, outcome = ?, round = ? WHERE id = ?"
-        self._execute(sql, (outcome, self.round(), number))
+        self._execute(sql, (outcome, self.round(), page_id))
 
     def count_outcomes(self) -> dict[str, int]:
         """Return the number of pages by outcome in this round."""
@@ -393,7 +414,7 @@ class HarvestState(FetchState):
         text = json.dumps(intervals[-MAX_INTERVALS:], separators=(",", ":"))
         self._execute("UPDATE page SET looked = ?, intervals = ? WHERE id = ?", (now, text, page.id))
 
-    def store_snapshot(self, number: int, snapshot: PageSnapshot) -> None:
+    def store_snapshot(self, page_id: int, snapshot: PageSnapshot) -> None:
         """Replace the snapshot of a page."""
         self.begin()
         capture = snapshot.capture
@@ -432,15 +453,16 @@ class HarvestState(FetchState):
                 capture_json,
                 file,
                 end,
-                number,
+                page_id,
             ),
         )
 
-    def add_record(self, location: WarcLocation, number: int) -> None:
+    def add_record(self, location: WarcLocation, page_id: int) -> None:
         """Store the location of a record written for a page."""
         self.begin()
         self._execute(
-            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (location.file, location.offset, location.size, number)
+            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)",
+            (location.file, location.offset, location.size, page_id),
         )
 
     # Hosts
@@ -451,7 +473,7 @@ class HarvestState(FetchState):
         try:
             return HostBehaviour() if row is None else HostBehaviour.from_json(json.loads(row[0]))
         except (ValueError, TypeError, RecursionError):
-            return HostBehaviour()  # measure it again
+            return HostBehaviour()  # invalid: it is measured again
 
     def store_host_behaviour(self, host: str, behaviour: HostBehaviour) -> None:
         """Store the behaviour of a host."""
@@ -466,7 +488,7 @@ class HarvestState(FetchState):
         self._execute(sql, (encode_text(host), group))
 
     def set_scheme(self, digest: str) -> None:
-        """Store the digest of the scheme in use. Deletes the false claims if it is new, since it has learned them."""
+        """Store the digest of the scheme in use. If it is new, delete the false claims, from which it was learned."""
         self.begin()
         row = self._execute("SELECT value FROM fact WHERE name = 'scheme'").fetchone()
         if row is None or row[0] != digest:

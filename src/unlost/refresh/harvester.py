@@ -51,13 +51,13 @@ from unlost.uri.normalize import normalize_input_url
 from unlost.warc.records import Payload, payload_and_block_digests
 
 LOG_NAME = "visits.ndjson"
+"""Name of the visit log in the folder of a harvest."""
 
 
 class VisitLog:
     """The visit log of a harvest. Use it as a context manager.
 
-    The state records where the log ends. Lines after that end were written by a process that was killed, and are
-    removed.
+    The state contains the end of the log. Lines after it were written by a process that was killed, and are removed.
 
     Raises:
         InputError: The log is a symbolic link.
@@ -137,6 +137,7 @@ def store_visit(
     keep_noarchive: bool,
 ) -> StoredVisit:
     """Write a response to WARC files. Raises InputError if they cannot be written."""
+    # A skip has neither a 304 response nor a digest, so no revisit profile is true of it: it is only logged.
     if result.outcome == "skipped" or result.response is None:
         return StoredVisit("skipped", result.visit, None, (), False)
     if result.outcome == "not-modified":
@@ -275,7 +276,7 @@ class HarvestRound:
 
 
 def normalize_visit_url(uri: str) -> str:
-    """Return a URL as it is requested. Raises UriError if it is invalid.
+    """Return a URL as requested. Raises UriError if it is invalid.
 
     >>> normalize_visit_url("Example.com/a b#c")
     'http://example.com/a%20b'
@@ -290,6 +291,8 @@ def add_pages(state: HarvestState, uris: Iterable[str], *, is_given: bool = True
     """Add pages by their normalized URLs.
 
     Args:
+        state: The state of the harvest.
+        uris: The URLs.
         is_given: Whether the user named them.
     """
     pages = ((uri, index_key(uri), history_host(uri)) for uri in uris)
@@ -308,6 +311,7 @@ def begin_round(
     """Begin a round, or resume the last one if it is not finished; new pages join it.
 
     Args:
+        state: The state of the harvest.
         now: Milliseconds since 1970.
         only_listed: Whether to visit only the listed pages.
         min_change_probability: Visit a page only if it has changed with this probability; None for all pages.
@@ -370,7 +374,9 @@ class HarvestOptions:
         max_wait: Longest wait in seconds that a host may demand by Retry-After.
         keep_noarchive: Whether to store pages that say `noarchive`.
         max_bytes: Limit of one body after content decoding.
-        warc_bytes: Size at which a WARC file is closed and the next one begun.
+        timeouts: Limits of one fetch.
+        warc_bytes: Size in bytes at which a WARC file is closed and the next one begun.
+        resolver: Resolves host names; None for the system's resolver.
     """
 
     contact: str | None = None
@@ -418,10 +424,15 @@ async def harvest(
 ) -> HarvestResult:
     """Visit all pending pages, and store changed ones in `warc/` of the folder.
 
-    However a run ends, even by a kill, the same call resumes it. Private and local addresses are fetched only on
+    The same call resumes a run, even one that was killed. URLs with private and local IP addresses are fetched only on
     origins that the user named.
 
     Args:
+        state: The state of the harvest.
+        folder: The folder of the harvest.
+        policy: Decides which pages are downloaded.
+        options: How to visit pages.
+        clock: The source of time; the system's clock by default.
         on_event: Called with each event and its details; docs/harvest.md lists the events.
         should_stop: Polled; the run stops gracefully once it returns True.
 
@@ -434,7 +445,7 @@ async def harvest(
     warcs.reconcile(state)
     for host, changes_by_group in state.false_claims().items():
         for group, (changed, _) in changes_by_group.items():
-            policy.note(host, group, changed=True, times=changed)
+            policy.record_page(host, group, changed=True, times=changed)
     delay = options.delay
     if options.contact is None:
         delay *= 2
@@ -563,7 +574,7 @@ class _Harvester:
             stored = await asyncio.to_thread(
                 store_visit, result, page.snapshot, self._warcs, by_text=by_text, keep_noarchive=keep_noarchive
             )
-            # No await from here to the commit: files and state agree whenever the process is killed.
+            # No await from here to the commit, so that files and state agree if the process is killed.
             behaviour = self._update_behaviour(page, result, stored)
             if behaviour != self._state.host_behaviour(host):
                 self._state.store_host_behaviour(host, behaviour)
@@ -590,7 +601,7 @@ class _Harvester:
                 behaviour = behaviour.increment("against" if stored.changed else "spared")
         if decision is not None and stored.changed and stored.visit.digest is not None:
             host = history_host(page.uri)
-            self._policy.note(host, decision.group, changed=True)
+            self._policy.record_page(host, decision.group, changed=True)
             self._state.add_false_claim(host, decision.group)
         return behaviour
 

@@ -19,7 +19,8 @@ _BATCH_SIZE = 4096
 _BOOTSTRAP_SAMPLES = 500  # the 2.5 % tails have 12 samples each
 MIN_HOSTS = 20  # fewer hosts are not representative of others
 
-_HONEST_PRIOR = 5.0  # visits of an honest host: 3 false claims of 3 are no habit yet (3/8), 15 of 15 are (15/20)
+# Added visits of a reliable host: 3 false claims of 3 are not a pattern yet (3/8), 15 of 15 are (15/20).
+_HONEST_PRIOR = 5.0
 _MIN_FALSE_RATE = 0.5
 
 
@@ -45,7 +46,7 @@ class HostHistory:
 
 
 class ChangeHistory:
-    """The visit pairs of a log. Use `VisitLogReader.build_history` or `from_visits` to make one.
+    """The visit pairs of a log; created by `VisitLogReader.build_history` or `from_visits`.
 
     With `by_text`, methods count a change of the visible text instead of bytes, where the log has it for both visits.
 
@@ -104,6 +105,7 @@ class ChangeHistory:
         Args:
             bits: Indicators, as from `decision_matrix.indicator_bits`.
             since: Seconds since 1970.
+            by_text: Whether to count changes of the visible text.
         """
         for first in range(0, self.visit_stats["hosts"], _BATCH_SIZE):
             for name, groups in self.core.host_groups(first, first + _BATCH_SIZE, by_text, bits, since):
@@ -148,6 +150,7 @@ class UnreliableHost:
     """A host whose indicator often stays the same although pages change.
 
     Attributes:
+        host: Host with port, in lower case.
         indicator: `date` or `tag`.
         false_claims: Number of changed pages for which the indicator stayed the same.
         claims: Number of all pages for which it stayed the same.

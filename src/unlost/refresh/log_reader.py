@@ -51,8 +51,8 @@ LOG_PROBLEMS = {
 }
 """Kinds of problems of a log in addition to those of lines. The line is ignored."""
 HARVEST_LOG_FIELDS = ("way", "outcome")
-"""Additional fields of harvest logs, which are not parts of a visit: fetch method and outcome."""
-_HEAD_BYTES = 64 << 10
+"""Fields of harvest logs that are not attributes of a visit: fetch method and outcome."""
+_HEAD_BYTES = 64 << 10  # beginning of a file that is read to detect its kind
 _BATCH_SIZE = 4096
 
 
@@ -79,6 +79,7 @@ def iter_warc_rows(
     count as failed, because their digest would be that of an incomplete page.
 
     Args:
+        path: The file.
         problems: Collects unreadable records; reading continues after them.
         texts: Cache for the comparison of texts; None to ignore texts.
         on_read: Called with the number of bytes read.
@@ -134,7 +135,7 @@ def _iter_visits(
         damaged = {offset for _, offset, _ in record_problems}
         for record in records:
             if record.type == "resource":
-                continue  # has no response headers
+                continue  # a resource record has no response headers
             try:
                 yield _record_visit(path, record, texts, damaged=record.offset in damaged)
             except DateError as error:
@@ -166,11 +167,11 @@ def _record_visit(
     if body is None or body[2] or is_cut:
         return replace(visit, status=0), None
     digest = record.digest
-    # Prefer the record's digest: revisit records repeat it, so both must have the same notation.
+    # The record's own digest is preferred, because revisit records repeat it, in the same notation.
     body_digest = normalize_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
     text_digest = None
     if texts is not None and 200 <= status < 300 and body[1] <= MAX_TEXT_BYTES:
-        # Open the record again: the scanner has consumed its body.
+        # The record is opened again, because the scanner has consumed its body.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
             sketch = sketch_page_text(source.read_decoded(MAX_TEXT_BYTES)[0], record.mime, uri)
@@ -191,7 +192,11 @@ def add_parquet_log(
     If a row group is damaged, the rest of it is lost and reported as `damaged`; other row groups are read.
 
     Args:
+        pairer: Receives the visits.
+        path: The file.
+        problems: Collects what cannot be read.
         unknown_fields: Counts columns that are not fields of a visit.
+        on_read: Called with the number of bytes read.
 
     Raises:
         InputError: The file is unreadable, or has no column `uri` or `time`.
@@ -219,7 +224,7 @@ def add_parquet_log(
                 raise InputError(f"{name}: expected a column `{required}`")
         usable = _usable_columns(pa, file.schema_arrow, present, name, problems)
         _add_row_groups(pa, pairer, file, usable, name, problems, on_read)
-    pa.default_memory_pool().release_unused()  # pairing needs the memory next
+    pa.default_memory_pool().release_unused()  # pairing needs the memory
 
 
 def _add_row_groups(
@@ -397,6 +402,7 @@ class VisitLogReader:
         """Read one file.
 
         Args:
+            path: The file.
             on_read: Called with the number of bytes read.
 
         Raises:

@@ -11,7 +11,7 @@ from itertools import islice
 from unlost.html.text import extract_text
 
 MAX_TEXT_BYTES = 4 << 20
-"""Bytes of a body whose text is compared; `html.text` reads no more."""
+"""Size in bytes of the largest body whose text is compared; `html.text` reads no more."""
 
 MIN_RESEMBLANCE = 0.98
 """Resemblance at which two texts count as equal: tolerates a banner of three words on a page of 600 words."""
@@ -76,7 +76,7 @@ def _hash(text: str) -> int:
 
 
 class TextDigestCache:
-    """Digests of the last texts of recently seen pages. A text similar to the page's last one gets the same digest."""
+    """Digests of the last texts of recently visited pages. A text similar to a page's last one gets the same digest."""
 
     def __init__(self, max_pages: int = _MAX_CACHED_PAGES) -> None:
         self._max_pages = max_pages

@@ -21,7 +21,9 @@ REQUEST_COST_BYTES = 700
 ABORT_COST_BYTES = 14_600
 """Bytes in flight when a GET is aborted: the initial congestion window of ten segments (RFC 6928)."""
 DEFAULT_CHANGE_PROBABILITY = 0.116
-"""Probability that an unknown page has changed: the fraction of changed pairs in the study's download history."""
+"""Probability that an unknown page has changed: the fraction of changed pairs in the study's download history, 599,143
+of 5,182,034.
+"""
 
 MAX_REDIRECTS = 5
 PageHeaders = tuple[tuple[str, str], ...]
@@ -54,7 +56,12 @@ def choose_fetch_method(
 ) -> FetchMethod:
     """Choose how to fetch a page.
 
+    A conditional request is chosen only if the host's responses to it were found to agree with the policy: servers
+    differ in how they evaluate two validators.
+
     Args:
+        policy: The policy.
+        behaviour: Measured behaviour of the host.
         snapshot: The latest content of the page; None if there is none.
         now: Milliseconds since 1970.
         change_probability: Probability that the page has changed.
@@ -70,7 +77,7 @@ def choose_fetch_method(
         return FetchMethod.SKIP
     unchanged_visit = replace(snapshot.visit, time=now, date=_http_date(now), age=None)
     if policy.decide(host, snapshot.visit, unchanged_visit).download:
-        return FetchMethod.GET  # the scheme downloads even if no header changed
+        return FetchMethod.GET  # the scheme downloads the page even if no header has changed
     if snapshot.validators and behaviour.matches_scheme:
         return FetchMethod.CONDITIONAL
     if behaviour.head_differs:
@@ -119,6 +126,8 @@ class HarvestRequest:
     """Request for a page.
 
     Attributes:
+        uri: The URL.
+        method: GET or HEAD.
         condition: Validators of the snapshot, sent only to `final_url`.
         final_url: URL of the snapshot after redirects.
         wants_body: Decides by the headers whether to read the body; None for always. Error pages are always read.
@@ -233,6 +242,8 @@ class PageVisitor:
     """Visits pages by a policy.
 
     Args:
+        fetcher: Sends the requests.
+        policy: The policy.
         now: Returns milliseconds since 1970.
         max_bytes: Limit of one body after content decoding.
     """
@@ -323,7 +334,7 @@ class _PageVisit:
             result = await self.fetch_whole(decision, weight)
         if result.response is not None and _is_success(result.response):
             is_alike = all(getattr(head_visit, name) == getattr(result.visit, name) for name in _COMPARED_FIELDS)
-            # The page may have changed between both requests, but a missing header is systematic.
+            # Values may differ because the page changed between both requests; a missing header is systematic.
             is_missing = any(
                 (getattr(head_visit, name) is None) != (getattr(result.visit, name) is None)
                 for name in _COMPARED_FIELDS

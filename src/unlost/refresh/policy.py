@@ -65,7 +65,7 @@ class RefreshDecision:
 
     Attributes:
         download: Whether to download it.
-        audit: Whether it is a skip that is downloaded nevertheless, to measure how often skips are wrong. The visit is
+        audit: Whether it is a skip that is downloaded all the same, to measure how often skips are wrong. The visit is
             logged with `weight`.
         change_probability: Probability that the page has changed; None if the cell was never observed.
         cell: Cell of its headers.
@@ -116,10 +116,12 @@ class Policy:
     def decide(self, host: str, last: Visit, this: Visit) -> RefreshDecision:
         """Decide about a page by the headers of its snapshot and of the new response.
 
-        Audits are selected by URL and time, hence reproducibly.
+        Audits are selected by a hash of URL and time, so that the decision is reproducible.
 
         Args:
             host: Host of the page, as from `history_host`.
+            last: The last visit with a stored body.
+            this: The new response.
         """
         return self.decide_cell(host, compute_cell(last, this), this)
 
@@ -141,13 +143,16 @@ class Policy:
         changed, visits = self.host_changes.get(host, {}).get(group, (0, 0))
         return (strength * mean + changed) / (strength + visits)
 
-    def note(self, host: str, group: int, *, changed: bool, times: int = 1) -> None:
+    def record_page(self, host: str, group: int, *, changed: bool, times: int = 1) -> None:
         """Record a downloaded or audited page.
 
-        Only changed pages count, so that trust in a host can only fall: unchanged ones prove less than their number,
-        since skipped changes stay undetected. Learn from the log of the harvest to raise it.
+        Only changed pages count, so that trust in a host can only fall: skipped changes stay undetected, so unchanged
+        pages are weaker evidence than their number suggests. Learning from the log of the harvest can raise it.
 
         Args:
+            host: Host of the page, as from `history_host`.
+            group: Group of the cell of its headers.
+            changed: Whether the page had changed.
             times: Number of such pages.
         """
         if changed:
@@ -349,15 +354,15 @@ def _sum_folds(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tu
 def _cell_probabilities(counts: dict[int, tuple[int, int]], bits: int) -> dict[int, float]:
     """Return the probability of change of each observed cell, shrunk towards that of its group.
 
-    The group is shrunk towards its matrix cell in the same way. Frequent cells thus keep their own probability, and
-    rare ones get that of a wider class.
+    The group is shrunk towards its matrix cell in the same way. So frequent cells have their own probability, and rare
+    ones that of a wider class.
     """
     matrix_sums = [(0.5, 1.0)] * len(MATRIX_CELLS)  # prior: half a changed and half an unchanged pair
     group_sums = [(0.0, 0.0)] * GROUP_COUNT
     for cell, (changed, unchanged) in counts.items():
         _, base, group = project_to_indicators(cell, bits)
-        for sums, at in ((matrix_sums, base), (group_sums, group)):
-            sums[at] = (sums[at][0] + changed, sums[at][1] + changed + unchanged)
+        for sums, index in ((matrix_sums, base), (group_sums, group)):
+            sums[index] = (sums[index][0] + changed, sums[index][1] + changed + unchanged)
     probabilities = {}
     for cell, (changed, unchanged) in counts.items():
         _, base, group = project_to_indicators(cell, bits)

@@ -13,7 +13,7 @@ DOWNLOAD_ALL = (1 << len(MATRIX_CELLS)) - 1
 """The scheme that downloads every page."""
 
 OBVIOUS_SCHEMES = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
-"""Download if the date changed, the ETag changed, both changed, or either changed; if one is missing, by the other."""
+"""Download if the date, the ETag, both, or either of them changed. If one is missing, the other decides."""
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 760, 460, 80, 30, 150, 50
 _MAX_MISSED = 1.0  # fraction of missed changes at the top of the scale
 _SVG_ATTRIBUTES = (
@@ -33,7 +33,7 @@ def make_scheme(cells: Iterable[str]) -> int:
 
 def scheme_cells(scheme: int) -> list[str]:
     """Return the cells that a scheme downloads."""
-    return [cell for at, cell in enumerate(MATRIX_CELLS) if scheme >> at & 1]
+    return [cell for bit, cell in enumerate(MATRIX_CELLS) if scheme >> bit & 1]
 
 
 _SCHEME_1 = make_scheme(["cc", "cs", "cm", "mc", "ms", "mm"])
@@ -103,8 +103,8 @@ class SchemeScore:
 
 def score_scheme(matrix: DecisionMatrix, scheme: int) -> SchemeScore:
     """Return the result of applying a scheme to a matrix."""
-    missed = sum(count for at, count in enumerate(matrix.changed) if not scheme >> at & 1)
-    unnecessary = sum(count for at, count in enumerate(matrix.unchanged) if scheme >> at & 1)
+    missed = sum(count for bit, count in enumerate(matrix.changed) if not scheme >> bit & 1)
+    unnecessary = sum(count for bit, count in enumerate(matrix.unchanged) if scheme >> bit & 1)
     return SchemeScore(scheme, missed, unnecessary, matrix.all_changed, matrix.all_unchanged)
 
 
@@ -134,10 +134,11 @@ def filter_scores(scores: Iterable[SchemeScore], reliability: float, usefulness:
 
 
 def distinct_scores(scores: Iterable[SchemeScore], used_cells: int) -> list[SchemeScore]:
-    """Return one of several equal scores: a scheme with a name, else the one that downloads most cells.
+    """Return one score of each set of equal ones: a scheme with a name, else the one that downloads most cells.
 
     Args:
-        used_cells: Cells that are not empty. It is safer to download the others.
+        scores: The scores.
+        used_cells: Bit mask of the cells that are not empty. It is safer to download the others.
     """
     best_by_errors: dict[tuple[int, int], SchemeScore] = {}
     for score in scores:
@@ -171,11 +172,11 @@ def find_dominators(score: SchemeScore, scores: Iterable[SchemeScore]) -> Iterat
 def choose_scheme(
     scores: Iterable[SchemeScore], target: float, low: dict[int, float] | None = None
 ) -> SchemeScore | None:
-    """Return the most useful scheme whose reliability is at least the target; None if there is none.
-
-    The reliability is certain to 97.5 %.
+    """Return the most useful scheme whose reliability is at least the target with 97.5 % confidence; None without one.
 
     Args:
+        scores: The scores.
+        target: Required reliability.
         low: Lower bounds of the reliability by scheme, where better ones than Wilson's are known.
     """
     sufficient = [
@@ -212,8 +213,7 @@ class PolicyEstimate:
 def render_schemes_plot(scores: Sequence[SchemeScore], used_cells: int, estimate: PolicyEstimate | None = None) -> str:
     """Return a scatter plot as SVG: usefulness against reliability, on a logarithmic scale of missed changes.
 
-    All schemes are grey, the line is the Pareto front with the names of named schemes, the diamond is the learned
-    policy.
+    Grey points are the schemes, the line is their Pareto front, and the diamond is the learned policy.
     """
     min_missed = min((1 - score.reliability for score in scores if score.missed), default=0.0001)
     floor = min((tick for tick in _TICKS if tick >= min_missed / 10), default=_TICKS[-1])

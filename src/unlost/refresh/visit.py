@@ -47,7 +47,7 @@ class Visit:
         status: HTTP status; 0 if there was no response.
         content_length: Response header; None if it is invalid.
         age: Response header; None if it is invalid.
-        weight: Number of visits that this one represents; None for one. With one audit per 50 skips, an audit has 50.
+        weight: Number of visits that this one represents; None for 1. If one of 50 skips is audited, it is 50.
     """
 
     uri: str

@@ -8,8 +8,8 @@ Modules in reading order:
 - charts: line and bar charts as SVG
 - recovery: the report of a recovery as HTML, TSV and JSON
 
-The modules next to this one are used by all reports and must not import unlost.recovery, unlost.export, unlost.api,
-unlost.web or unlost.cli. Only report.recovery imports unlost.recovery.state.
+All reports use the first four modules, which must not import unlost.recovery, unlost.export, unlost.api, unlost.web or
+unlost.cli. Only report.recovery imports unlost.recovery.state.
 """
 
 from unlost.lazy_exports import lazy_exports

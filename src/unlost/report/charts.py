@@ -7,9 +7,9 @@ from math import ceil, floor, log10
 
 from unlost.report.format import escape_unprintable
 
-_WIDE, _TALL = 560, 240
+_PLOT_WIDTH, _PLOT_HEIGHT = 560, 240
 _LEFT, _TOP, _RIGHT, _BOTTOM = 78, 16, 24, 46
-_LONG_NAME = 22  # characters of a name from which a legend has two columns instead of three
+_LONG_NAME = 22  # length of a name above which a legend has two columns instead of three
 _FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 COLOURS = ("#1f5f99", "#c8871a", "#5c7d2c", "#8a3b00", "#6a4c93", "#55555e")
 """Line colours in order; distinguishable with colour vision deficiency, and on white and black."""
@@ -28,7 +28,13 @@ figure text { fill: var(--ink); }
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """The points of one line."""
+    """One line of a chart.
+
+    Attributes:
+        name: Its name in the legend.
+        points: Its points, in order.
+        is_dashed: Whether the line is dashed.
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -37,7 +43,13 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True)
 class ChartAxis:
-    """An axis. With `log` it is logarithmic, and values that are not positive are left out."""
+    """An axis.
+
+    Attributes:
+        label: Its label.
+        log: Whether it is logarithmic; then values that are not positive are omitted.
+        is_share: Whether values are shares from 0 to 1, which are labelled in percent.
+    """
 
     label: str
     log: bool = False
@@ -74,9 +86,9 @@ def format_short(value: float) -> str:
     >>> format_short(1500), format_short(2_000_000), format_short(0.25), format_short(12)
     ('1.5 k', '2 M', '0.25', '12')
     """
-    for size, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+    for size, prefix in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= size:
-            return f"{value / size:g}{letter}"
+            return f"{value / size:g}{prefix}"
     return f"{value:g}"
 
 
@@ -114,15 +126,17 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: ChartAxis) -> st
     for index, (name, value) in enumerate(bars):
         left, top = frame.at(index + 0.1, value)
         right, _ = frame.at(index + 0.9, value)
-        height = max(0.5, _TOP + _TALL - top)
+        height = max(0.5, _TOP + _PLOT_HEIGHT - top)
         label = escape(escape_unprintable(name))
         shapes.append(
-            f'<rect class="bar" x="{left}" y="{_TOP + _TALL - height:.1f}" width="{max(1.0, right - left):.1f}" '
+            f'<rect class="bar" x="{left}" y="{_TOP + _PLOT_HEIGHT - height:.1f}" width="{max(1.0, right - left):.1f}" '
             f'height="{height:.1f}" fill="{COLOURS[0]}"><title>{label}: {value:,g}</title></rect>'
         )
         if index % skip == 0:
             middle = (left + right) / 2
-            shapes.append(f'<text x="{middle:.1f}" y="{_TOP + _TALL + 18}" text-anchor="middle" {_FONT}>{label}</text>')
+            shapes.append(
+                f'<text x="{middle:.1f}" y="{_TOP + _PLOT_HEIGHT + 18}" text-anchor="middle" {_FONT}>{label}</text>'
+            )
     return _svg(title, shapes, [])
 
 
@@ -139,15 +153,15 @@ class _Frame:
 
     def _left(self, position: float) -> float:
         low, high = self.columns
-        return round(_LEFT + _WIDE * (position - low) / (high - low), 1)
+        return round(_LEFT + _PLOT_WIDTH * (position - low) / (high - low), 1)
 
     def _top(self, position: float) -> float:
         low, high = self.rows
-        return round(_TOP + _TALL * (1 - (position - low) / (high - low)), 1)
+        return round(_TOP + _PLOT_HEIGHT * (1 - (position - low) / (high - low)), 1)
 
     def axes(self, *, with_x: bool = True) -> list[str]:
         """Return lines, ticks and labels of both axes."""
-        bottom, right = _TOP + _TALL, _LEFT + _WIDE
+        bottom, right = _TOP + _PLOT_HEIGHT, _LEFT + _PLOT_WIDTH
         shapes = []
         for position, text in self.y.ticks(*self.rows):
             top = self._top(position)
@@ -159,9 +173,9 @@ class _Frame:
                     f'<text x="{self._left(position)}" y="{bottom + 18}" text-anchor="middle" {_FONT}>{text}</text>'
                 )
         shapes.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#77777f"/>')
-        middle = _TOP + _TALL / 2
+        middle = _TOP + _PLOT_HEIGHT / 2
         shapes.append(
-            f'<text x="{_LEFT + _WIDE / 2}" y="{bottom + 38}" text-anchor="middle" {_FONT}>{escape(self.x.label)}'
+            f'<text x="{_LEFT + _PLOT_WIDTH / 2}" y="{bottom + 38}" text-anchor="middle" {_FONT}>{escape(self.x.label)}'
             "</text>"
             f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" {_FONT}>{escape(self.y.label)}'
             "</text>"
@@ -186,7 +200,7 @@ def _legend(names: Sequence[str]) -> list[str]:
     columns = _legend_columns(names)
     for number, name in enumerate(names):
         row, column = divmod(number, columns)
-        left, top = _LEFT + column * (_WIDE // columns), _TOP + _TALL + _BOTTOM + 14 + row * 20
+        left, top = _LEFT + column * (_PLOT_WIDTH // columns), _TOP + _PLOT_HEIGHT + _BOTTOM + 14 + row * 20
         colour = COLOURS[number % len(COLOURS)]
         shapes.append(
             f'<path d="M{left} {top - 4}h22" stroke="{colour}" stroke-width="4"/>'
@@ -201,8 +215,8 @@ def _legend_columns(names: Sequence[str]) -> int:
 
 
 def _svg(title: str, shapes: Sequence[str], legend: Sequence[str], columns: int = 3) -> str:
-    width = _LEFT + _WIDE + _RIGHT
-    height = _TOP + _TALL + _BOTTOM + 20 * ceil(len(legend) / columns)
+    width = _LEFT + _PLOT_WIDTH + _RIGHT
+    height = _TOP + _PLOT_HEIGHT + _BOTTOM + 20 * ceil(len(legend) / columns)
     text = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img" '

@@ -1,4 +1,4 @@
-"""HTML reports: the Jinja environment, filters for untrusted text and URLs, headers that sandbox untrusted pages."""
+"""HTML reports: the Jinja environment, filters for untrusted text and URLs, and headers to sandbox untrusted pages."""
 
 from importlib.resources import files
 from urllib.parse import quote, urlsplit
@@ -10,7 +10,7 @@ from unlost.report.format import LANGUAGES, escape_unprintable, format_share
 _MAX_TEXT_LENGTH = 500  # characters of an untrusted text
 _MAX_URL_LENGTH = 4_000  # characters; some browsers and archives refuse longer URLs
 _SHARED = ("page.html", "tables.html")
-_URL_SAFE = "%/:?#[]@!$&'()*+,;=~"  # characters of a URL besides letters and digits
+_URL_SAFE = "%/:?#[]@!$&'()*+,;=~"  # reserved characters (RFC 3986, section 2.2), `%` and `~`
 
 
 def make_template_environment(package: str) -> jinja2.Environment:

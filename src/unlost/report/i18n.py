@@ -71,9 +71,15 @@ class Translations:
         return cls(known, load_texts(known, _COMMON, *packages))
 
     def __call__(self, name: str, count: int | None = None, /, **values: object) -> str:
-        """Return a text with values inserted. count: selects `.one` or `.other`, and is inserted as `{n}`."""
+        """Return a text with values inserted.
+
+        Args:
+            name: Name of the text.
+            count: Selects `.one` or `.other`, and is inserted as `{n}`.
+            values: The other values to insert.
+        """
         text = self._select(name, count, values)
-        # Values are not parsed as format strings.
+        # format_map() does not parse the values, so that braces in untrusted text have no effect.
         return text.format_map(values) if values else text
 
     def marked(self, name: str, count: int | None = None, /, **values: object) -> Markup:
@@ -95,7 +101,7 @@ class Translations:
         return name in self.texts
 
     def word(self, part: str, key: str) -> str:
-        """Return the text for a code in program output, or the code itself if there is none.
+        """Return the text for a code in JSON output, or the code itself if there is none.
 
         >>> english = Translations.load("en", "unlost.report.recovery")
         >>> english.word("reason", "not-held"), Translations.load("en").word("reason", "x")

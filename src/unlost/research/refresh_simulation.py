@@ -145,7 +145,7 @@ class PolicyMethod:
         self.score.requests += 1 + (is_downloaded and not by_get) + (is_downloaded and this.has_unsolicited_304)
         if is_downloaded:
             self.score.bytes += this.size + (0 if by_get else HEADER_BYTES)
-            self.policy.note(host, decision.group, changed=changed)
+            self.policy.record_page(host, decision.group, changed=changed)
             if this.head.etag != this.visit.etag or this.head.last_modified != this.visit.last_modified:
                 self.hosts_with_other_head.add(host)
         else:

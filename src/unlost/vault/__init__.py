@@ -17,7 +17,7 @@ Modules, in reading order:
 - `middleware`: inserting blocks into the responses of a running site.
 - `slow_decoder`: an independent decoder in pure Python, printed in the format's documentation.
 
-Must not import the command line or the web service.
+The package must not import the command line or the web service.
 """
 
 from unlost.lazy_exports import lazy_exports

@@ -20,9 +20,9 @@ BEGIN_MARKER, END_MARKER = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
 BLOCK_FORMAT = "unlost-vault-1"
 CODE_NAME = "rs16"
 KIND_FILES, KIND_MANIFEST = "files", "manifest"
-"""What a block codes: files, or the manifest of all files."""
+"""The contents of a block: files, or the manifest of all files."""
 MAX_BLOCK_BYTES = 16 << 20
-"""Larger than any archive's page limit, and small enough to be held in memory."""
+"""Larger than any archive's page limit, and small enough for memory."""
 _LINE_LENGTH = 76  # characters of base64, as in MIME (RFC 2045)
 _HEADER_FIELDS = (
     "format",
@@ -53,7 +53,11 @@ _MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
 
 
 class InvalidBlockError(Exception):
-    """Text between the markers that is no valid block. `kind` is an error code used for counting."""
+    """The text between the markers is not a valid block.
+
+    Attributes:
+        kind: Error code, for counting.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -112,6 +116,7 @@ def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
     """Return a block as lines of ASCII, without a carrier.
 
     Args:
+        block: The block.
         seed: Secret key to sign the block with; None for no signature.
     """
     header_text = format_block_header(block.header)
@@ -120,8 +125,8 @@ def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
         signature = b64encode(sign(seed, header_text.encode()))
         lines += [b"key=" + signing_public_key(seed).hex().encode(), b"signature=" + signature]
     lines.append(b"data")
-    encoded = b64encode(block.data)
-    lines += [encoded[at : at + _LINE_LENGTH] for at in range(0, len(encoded), _LINE_LENGTH)]
+    encoded = b64encode(block.data)  # not the URL-safe alphabet: XML comments must not contain `--`
+    lines += [encoded[start : start + _LINE_LENGTH] for start in range(0, len(encoded), _LINE_LENGTH)]
     lines.append(END_MARKER)
     return b"\n".join(lines) + b"\n"
 
@@ -260,6 +265,7 @@ def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:
     """Yield the valid blocks of a page in any encoding: blocks are ASCII, or ASCII converted to UTF-16.
 
     Args:
+        body: The page.
         problems: Counts invalid blocks by error code: `cut` (the page ends in them), `damaged` (wrong hash), `forged`
             (invalid signature), `unreadable` (unknown format).
     """
@@ -272,9 +278,9 @@ def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:
 
 def _decode_utf16(body: bytes) -> bytes:
     for charset, mark in _UTF16_MARKERS.items():
-        if (at := body.find(mark)) >= 0:
+        if (offset := body.find(mark)) >= 0:
             # UTF-16 code units start at even offsets, unless something of odd length was inserted before them.
-            return body[at % 2 :].decode(charset, "replace").encode("ascii", "replace")
+            return body[offset % 2 :].decode(charset, "replace").encode("ascii", "replace")
     return body
 
 

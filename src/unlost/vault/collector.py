@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 BlockGroup = tuple[str, str, str, int, int, int]
 T = TypeVar("T")
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
-_MAX_SOURCES = 4  # stored per block
-_MAX_VARIANTS = 8  # stored per block index; all but one are forged
-_CONCURRENT_REQUESTS = 6  # the number of connections to one host
+_MAX_SOURCES = 4  # sources stored per block
+_MAX_VARIANTS = 8  # blocks stored per index; all but one are forged
+_CONCURRENT_REQUESTS = 6  # as many as the HTTP client opens connections to one host
 _MAX_FAILURES = 5  # then no more captures are requested from the archive
 _RAW_PATH = re.compile(r"/unlost-vault/([0-9a-f]{16})\.([0-9a-f]{64})\.(tar\.gz|tar\.gz\.age)")
 _TEXT_TYPES = ("text/", "application/xhtml", "application/xml")
@@ -93,6 +93,7 @@ class BlockCollector:
         """Add the blocks of a page; return their number.
 
         Args:
+            body: The page.
             source: URL or path of the page.
             date: Date of the capture: 14 digits, or empty.
             archive: Archive or file that the capture is from.
@@ -113,10 +114,10 @@ class BlockCollector:
         self.last_seen[header.group] = max(self.last_seen.get(header.group, ""), date)
         self.archives.setdefault(header.group, {}).setdefault(archive, set()).add(header.index)
         variants = self.groups.setdefault(header.group, {}).setdefault(header.index, [])
-        for number, variant in enumerate(variants):
+        for position, variant in enumerate(variants):
             if variant.header.sha256 == header.sha256:
                 if source not in variant.sources and len(variant.sources) < _MAX_SOURCES:
-                    variants[number] = CollectedBlock(variant.header, variant.offset, (*variant.sources, source))
+                    variants[position] = CollectedBlock(variant.header, variant.offset, (*variant.sources, source))
                 return
         if len(variants) < _MAX_VARIANTS:
             variants.append(CollectedBlock(header, self._store(block.data), (source,)))
@@ -128,7 +129,7 @@ class BlockCollector:
         return offset
 
     def add_raw(self, url: str, body: bytes) -> bool:
-        """Add a segment served as a plain file, if its URL and its hash say so; return whether it was one."""
+        """Add a segment served as a plain file; return whether it is one, by its URL and its hash."""
         match = _RAW_PATH.search(urlsplit(url).path)
         if match is None or hashlib.sha256(body).hexdigest() != match[2]:
             return False
@@ -144,9 +145,14 @@ class BlockCollector:
 
 
 def collect_blocks(path: Path, collector: BlockCollector) -> None:
-    """Add all blocks of a path: the folder of a recovery, WARC, ARC or WACZ files, a page, or a folder of pages.
+    """Add all blocks of a path. All captures count, including those superseded by later ones.
 
-    All captures count, including those superseded by later ones. Raises InputError if the path is none of these.
+    Args:
+        path: The folder of a recovery, WARC, ARC or WACZ files, a page, or a folder of pages.
+        collector: Receives the blocks.
+
+    Raises:
+        InputError: The path is none of these.
     """
     if path.is_file() and not _is_archive_file(path):
         _add_file(path, path.name, collector)
@@ -166,7 +172,7 @@ def collect_blocks(path: Path, collector: BlockCollector) -> None:
 
 def _is_archive_file(path: Path) -> bool:
     name = path.name.lower()
-    return any(ending in name for ending in (".warc", ".arc", ".wacz"))
+    return any(extension in name for extension in (".warc", ".arc", ".wacz"))
 
 
 def _add_file(file: Path, name: str, collector: BlockCollector) -> None:
@@ -211,9 +217,12 @@ async def collect_from_archive(
     """Add the blocks of an archive's latest captures of pages.
 
     Args:
+        archive: Id of the archive.
+        client: Its client.
         site: URL that the page keys are relative to.
         keys: Keys of the pages.
         captures_per_page: Number of captures to fetch of each page, the latest ones.
+        collector: Receives the blocks.
 
     Returns:
         An error message if not all captures could be listed or fetched; otherwise None.
@@ -235,7 +244,7 @@ async def collect_from_archive(
 
 
 def _match_page_key(site: str, uri: str, page_keys: set[str]) -> str | None:
-    """Return the key of the vault's page that a capture is of, or None. A folder's URL matches its `index.html`."""
+    """Return the key of the captured page, or None if it is not in the vault. A folder's URL matches `index.html`."""
     key = page_key_below(site, uri)
     if key is not None and key not in page_keys and key.endswith("/"):
         key += "index.html"

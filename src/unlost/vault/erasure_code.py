@@ -1,7 +1,8 @@
 """The erasure code of vaults (Reed-Solomon over GF(2^16)): n blocks, any r of which restore the content.
 
-`CodeShape` holds the parameters. `encode_blocks` and `decode_blocks` work in stripes, so that memory use does not grow
-with the file.
+GF(2^16) allows thousands of blocks. A spare block depends on the content and its index alone, so that further ones can
+be made when a site grows. `CodeShape` contains the parameters. `encode_blocks` and `decode_blocks` work in stripes, so
+that memory use does not grow with the file.
 """
 
 import os
@@ -16,7 +17,7 @@ from unlost.errors import InputError
 MAX_BLOCKS = MAX_VAULT_BLOCKS
 """Maximum number of blocks of one segment."""
 BLOCK_UNIT = 64
-"""Bytes. Block sizes are multiples of it, the unit that the SIMD code processes."""
+"""Block sizes are multiples of this number of bytes, which the SIMD code processes at once."""
 
 STRIPE_BYTES = 32 << 20
 """Size of one stripe over all blocks in a block file. With larger stripes, memory is allocated for each stripe, which
@@ -27,7 +28,7 @@ _DECODE_STRIPE_BYTES = 200 << 20
 
 
 def count_needed_blocks(size: int, limit: int) -> int:
-    """Return how many blocks of at most `limit` bytes hold `size` bytes: equation 26 of the dissertation.
+    """Return how many blocks of at most `limit` bytes contain `size` bytes: equation 26 of the dissertation.
 
     >>> [count_needed_blocks(1 << 20, kib << 10) for kib in (50, 100, 150)]
     [21, 11, 7]
@@ -58,7 +59,7 @@ class CodeShape:
 
 
 def smallest_shape(size: int, needed: int, count: int) -> CodeShape:
-    """Return the shape with the smallest blocks of which `needed` hold `size` bytes.
+    """Return the shape with the smallest blocks of which `needed` contain `size` bytes.
 
     Its `needed` is lower if fewer blocks of that size suffice.
 
@@ -82,6 +83,8 @@ def encode_blocks(content: BinaryIO, shape: CodeShape, target: BinaryIO) -> None
 
     Args:
         content: A file of `shape.size` bytes.
+        shape: Parameters of the code.
+        target: The empty file.
 
     Raises:
         InputError: No code has this shape.
@@ -92,10 +95,10 @@ def encode_blocks(content: BinaryIO, shape: CodeShape, target: BinaryIO) -> None
     with ThreadPoolExecutor(1) as disk:
         next_rows = disk.submit(_read_stripe, content_fd, shape, *stripes[0])
         pending_write: Future[None] | None = None
-        for number, (start, _) in enumerate(stripes):
+        for position, (start, _) in enumerate(stripes):
             rows = next_rows.result()
-            if number + 1 < len(stripes):
-                next_rows = disk.submit(_read_stripe, content_fd, shape, *stripes[number + 1])
+            if position + 1 < len(stripes):
+                next_rows = disk.submit(_read_stripe, content_fd, shape, *stripes[position + 1])
             parity = encode_rows(rows, shape.needed, shape.count)
             if pending_write is not None:
                 pending_write.result()
@@ -149,11 +152,13 @@ def decode_blocks(source: BinaryIO, offsets: Mapping[int, int], shape: CodeShape
     Args:
         source: A file with the blocks.
         offsets: Offset of each available block in `source`, by index.
+        shape: Parameters of the code.
+        target: Receives the content.
 
     Raises:
         InputError: There are too few blocks.
     """
-    # Prefer data blocks, which have the lowest indices: they are only copied.
+    # Data blocks, which have the lowest indices, are preferred because they are only copied.
     chosen = sorted(offsets)[: shape.needed]
     source.flush()
     source_fd, target_fd = source.fileno(), target.fileno()
@@ -168,11 +173,7 @@ def decode_blocks(source: BinaryIO, offsets: Mapping[int, int], shape: CodeShape
 
 
 def _stripes(shape: CodeShape, total_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield offset and width of each stripe within a block.
-
-    Args:
-        total_bytes: Size of one stripe over all blocks.
-    """
+    """Yield offset and width of each stripe within a block; `total_bytes` is the size of one over all blocks."""
     step = _stripe_step(shape, total_bytes)
     for start in range(0, shape.block, step):
         yield start, min(step, shape.block - start)

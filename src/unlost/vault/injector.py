@@ -22,7 +22,7 @@ from unlost.vault.state import BLOCKS_FOLDER, Vault
 from unlost.vault.tar_archive import atomic_new_folder
 
 _PART_FILE = re.compile(r"\.(?:.*\.x?html?|.{50}|[0-9a-f]{16}\..*)\.[0-9a-f]{16}\.part", re.DOTALL)
-"""Names of the temporary files of `atomic_path`, for pages and for plain segments."""
+"""Matches the names of temporary files of `atomic_path`, for pages and for plain segments."""
 
 
 @dataclass(slots=True)
@@ -48,6 +48,8 @@ def inject_blocks(vault: Vault, site: Path, target: Path | None = None) -> Injec
     Pages whose blocks do not change are not written.
 
     Args:
+        vault: The vault.
+        site: Folder of the static site.
         target: Folder for the copy; None to change the site in place.
 
     Raises:

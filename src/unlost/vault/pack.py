@@ -1,7 +1,8 @@
 """Packs server files into a vault: segments, blocks, the manifest, and staged updates.
 
-Unchanged segments keep their version, blocks and pages. During a staged update pages carry the blocks of two
-generations, so that one of them can always be recovered.
+Unchanged segments keep their version, blocks and pages. During a staged update, pages carry the blocks of two
+generations, so that one of them can always be recovered. Without it, an update replaces all blocks at once, and until
+archives have captured enough pages again, nothing can be recovered: in the dissertation, this happened in week 16.
 """
 
 import hashlib
@@ -77,7 +78,11 @@ def stage_update(
     enough blocks of the old one remain, beginning with pages that no archive has.
 
     Args:
+        old: The generation that archives have.
+        new: The generation that replaces it.
+        pages: Pages of the site.
         limit: Maximum size of a page in bytes.
+        signed: Whether blocks are signed.
         unarchived: Keys of pages that no archive has.
 
     Raises:
@@ -137,7 +142,14 @@ def _count_missing_blocks(new: Generation, live: LiveBlocks) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SegmentHoldings:
-    """Number of distinct blocks of a segment's version that archives have, and the number needed."""
+    """How many blocks of a segment archives have.
+
+    Attributes:
+        name: Name of the segment.
+        version: Its version.
+        archived: Number of distinct blocks of this version that archives have.
+        needed: Number of blocks needed.
+    """
 
     name: str
     version: str
@@ -156,6 +168,7 @@ def segment_holdings(
     """Return the holdings of each segment of files.
 
     Args:
+        generation: The generation.
         indices: Indices of the blocks that archives have, by `BlockHeader.group`.
     """
     return [
@@ -189,7 +202,12 @@ class PackOptions:
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """Result of packing: the new vault, and the names of new and changed segments."""
+    """Result of packing.
+
+    Attributes:
+        vault: The new vault.
+        changed: Names of new and changed segments.
+    """
 
     vault: Vault
     changed: tuple[str, ...]
@@ -219,7 +237,9 @@ def pack_vault(vault: Vault, options: PackOptions, now: str) -> PackResult:
     either unchanged or completely updated.
 
     Args:
-        now: 14 digits, UTC.
+        vault: The vault, which may be empty.
+        options: What to pack, and how.
+        now: The current time, 14 digits, UTC.
 
     Raises:
         UsageError: There are too few pages.
@@ -322,6 +342,7 @@ def _build_generation(
     keys = {page.key for page in _all_pages(options)}
     reused: dict[str, VaultSegment] = {}
     for each in packed:
+        # Encryption gives other bytes each time, so the hash of the unencrypted content shows whether it changed.
         segment = known.get(segment_id(each.name))
         if segment is not None and segment.source == each.source and _is_reusable(vault, segment, keys, options):
             reused[each.name] = segment
@@ -369,7 +390,7 @@ def _is_reusable(vault: Vault, segment: VaultSegment, keys: set[str], options: P
         return False
     generation = next(each for each in reversed(vault.generations) if segment in each.files)
     remaining = sum(page in keys for page in generation.pages_of(segment).values())
-    # Losing more than a tenth of its pages would lower the loss tolerance too far.
+    # Without more than a tenth of its pages, the loss tolerance would be too low.
     return remaining >= max(segment.shape.needed, segment.shape.count * 9 // 10)
 
 
@@ -453,7 +474,8 @@ def _add_manifest(
     wrap = "json.gz"
     if not options.encryption.is_unencrypted:
         content, wrap = encrypt(content, options.encryption), "json.gz.age"
-    # Prefer pages with room next to the blocks of both generations, then next to the new ones. It is optional.
+    # Pages with room in addition to the blocks of both generations are preferred, then to the new ones. The manifest is
+    # optional: each segment is a tar file that contains its own names.
     manifest_plan = _plan_manifest(len(content), files_only, old, options) or _plan_manifest(
         len(content), files_only, None, options
     )

@@ -69,8 +69,8 @@ def insert_blocks(body: bytes, blocks: bytes) -> bytes:
 
 
 def _insert(body: bytes, blocks: bytes) -> bytes:
-    at = insertion_point(body)
-    return body[:at] + blocks + body[at:]
+    offset = insertion_point(body)
+    return body[:offset] + blocks + body[offset:]
 
 
 def insertion_point(body: bytes) -> int:
@@ -98,7 +98,10 @@ def detect_utf16(body: bytes) -> str | None:
 
 
 def render_notice(date: str) -> bytes:
-    """Return a visible line with the date of the last change: caches did not count changed comments as a change."""
+    """Return a visible line with the date of the last change.
+
+    In the dissertation, caches did not count changed comments as a change, and were refreshed by such a line.
+    """
     return f'<p class="{NOTICE_CLASS}">This page was modified on {date}.</p>\n'.encode("ascii")
 
 
@@ -204,7 +207,7 @@ def read_page_list(file: Path) -> list[CarrierPage]:
         key = page_key(url.strip())
         seen[key] += 1
         if seen[key] == 1 and not is_vault_page(key):
-            # The first page is the root. Lists tend to begin with the important pages.
+            # The first page is the root. Lists tend to begin with important pages, which are taken to be near it.
             pages.append(
                 CarrierPage(
                     key, int(size) if size else ASSUMED_PAGE_BYTES, 0 if not pages else 1 if len(pages) < 8 else None

@@ -41,9 +41,9 @@ class CarrierPage:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """How each segment is coded, and the pages for their blocks.
+    """How each segment is coded, and the pages for its blocks.
 
-    Each page carries a block of one segment. Any `expendable_pages` pages may be lost; the loss of more may take too
+    Each page carries a block of one segment. Any `expendable_pages` pages may be lost. The loss of more may affect too
     many blocks of one segment, although others still have more than they need.
 
     Attributes:
@@ -99,11 +99,13 @@ def plan_blocks(
 
     Args:
         sizes: Packed size of each segment in bytes.
+        pages: Pages of the site.
         limit: Maximum size of a page in bytes.
         block_size: Maximum size of a block in bytes. None for the smallest one that reaches the loss tolerance, or if
             none does, the one with the highest loss tolerance.
         loss_tolerance: Fraction of all pages that may be lost, whichever they are. None for `DEFAULT_LOSS_TOLERANCE` of
             the pages of each segment: with several segments, fewer may be lost if they all carry the same segment.
+        signed: Whether blocks are signed.
 
     Raises:
         UsageError: There are too few pages, or several segments cannot reach the loss tolerance.
@@ -158,6 +160,8 @@ def allocate_pages(needs: Mapping[str, int], pages: int, loss_tolerance: float |
     The reserve favours small segments: losing both of two pages is likelier than losing half of a hundred.
 
     Args:
+        needs: Number of needed blocks of each segment.
+        pages: Number of pages.
         loss_tolerance: Fraction of all pages that each segment must be able to lose. The reserve is then that many
             pages, or an equal part of those available.
 
@@ -216,7 +220,7 @@ def _tolerance(needs: Mapping[str, int], pages: int, loss_tolerance: float | Non
 
 
 def sort_pages_by_hash(keys: Iterable[str]) -> list[str]:
-    """Sort pages by hash, so that neighbours on the site are spread: archives tend to miss whole folders."""
+    """Sort pages by hash, which separates neighbours on the site: archives tend to miss whole folders."""
     return sorted(keys, key=lambda key: hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest())
 
 
@@ -227,6 +231,7 @@ def assign_blocks(
 
     Args:
         counts: Number of pages for each segment.
+        pages: Keys of the pages.
         previous: Previous assignment; a page keeps its block if it still exists.
     """
     usable = set(pages)
@@ -244,7 +249,7 @@ def assign_blocks(
 
 
 def locate_unlisted_block(key: str, counts: Mapping[str, int]) -> BlockLocation | None:
-    """Return the block of a page without an assignment, derived from its key alone: the same in every process."""
+    """Return the block of a page without an assignment. It depends on the key alone, so all processes agree."""
     total = sum(counts.values())
     if total == 0:
         return None

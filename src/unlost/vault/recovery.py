@@ -52,7 +52,15 @@ class IncompleteSegment:
 
 @dataclass(frozen=True, slots=True)
 class CompleteSegment:
-    """A decoded version of a segment. `last_seen` is the date of its latest capture: 14 digits, or empty if unknown."""
+    """A decoded version of a segment.
+
+    Attributes:
+        segment: Id of the segment.
+        version: Hash of the version.
+        header: Header of one of its blocks; None for a segment served as a plain file.
+        wrap: Type of the content, as a file extension.
+        last_seen: Date of its latest capture: 14 digits, or empty if unknown.
+    """
 
     segment: str
     version: str
@@ -94,7 +102,9 @@ def recover_files(
     """Decode the newest complete version of each segment and unpack it into a new folder.
 
     Args:
+        collector: The collected blocks.
         target: The folder; None to decode without unpacking.
+        keys: Keys for decryption.
         max_bytes: Maximum unpacked size of a segment; None for the default limits of `tar_archive`.
 
     Raises:
@@ -224,7 +234,7 @@ def _block_selections(blocks: Mapping[int, list[CollectedBlock]], needed: int) -
     indices = sorted(first)
     for excluded in indices:
         yield {index: first[index] for index in indices if index != excluded}
-    # Several forged blocks: leave out runs of consecutive indices.
+    # If several blocks are forged, runs of consecutive indices are excluded.
     spare = len(indices) - needed
     for start in range(0, len(indices), max(1, spare // 2)):
         excluded_run = set(indices[start : start + spare])
@@ -256,7 +266,7 @@ def _read_manifest(segment: CompleteSegment, file: Path, keys: DecryptionKeys) -
 
 
 def _is_fully_decodable(manifest: VaultManifest, segments: _DecodedSegments) -> bool:
-    """Return whether all segments of a manifest can be decoded. An empty manifest is never written, hence forged."""
+    """Return whether all segments of a manifest can be decoded. An empty one is forged, since none is ever written."""
     return bool(manifest.segments) and all(
         (KIND_FILES, each.id, each.version) in segments for each in manifest.segments
     )
@@ -276,7 +286,7 @@ def _choose_versions(segments: _DecodedSegments, recovery: VaultRecovery) -> lis
             by_segment.setdefault(name[1], []).append(name)
     chosen = []
     for segment, versions in sorted(by_segment.items()):
-        # The sort is stable: other versions stay in the order in which they were seen.
+        # The sort is stable, so other versions remain in the order in which they were last seen.
         versions.sort(key=lambda name: name[2] != manifest_versions.get(name[1]))
         best = next((decoded for name in versions if (decoded := segments.get(name)) is not None), None)
         if best is not None:
@@ -296,7 +306,7 @@ def _list_incomplete(collector: BlockCollector, segments: _DecodedSegments, reco
         blocks = collector.groups[group]
         carriers = (recovery.manifest.pages.get(header.segment, {}) if recovery.manifest else {}).items()
         pages = tuple(page for index, page in sorted(carriers) if index not in blocks)
-        # A version with enough blocks that cannot be decoded has forged ones: at least one more is needed.
+        # If a version has enough blocks but cannot be decoded, some are forged, and at least one more is needed.
         found = min(len(blocks), header.shape.needed - 1)
         incomplete = IncompleteSegment(
             header.segment, names.get(header.segment, ""), header.version, found, header.shape.needed, pages

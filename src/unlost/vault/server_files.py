@@ -16,9 +16,9 @@ CRAWLABLE = frozenset(
      ".mp3", ".mp4", ".ogg", ".otf", ".pdf", ".png", ".svg", ".tif", ".tiff", ".ttf", ".wav", ".webm", ".webp", ".woff",
      ".woff2", ".xhtml"}
 )  # fmt: skip
-"""Extensions of files that archives preserve unchanged. The optimistic selection leaves them to archives."""
+"""Extensions of files that archives preserve unchanged. The optimistic selection skips them."""
 INSTALLABLE = frozenset({"node_modules", "vendor", "venv", ".venv", "site-packages", "bower_components"})
-"""Folders of third-party packages. The optimistic selection leaves them to their publishers."""
+"""Folders of third-party packages, which their publishers preserve. The optimistic selection skips them."""
 GENERATED = frozenset({"__pycache__", ".git", ".hg", ".svn", ".cache", ".pytest_cache", ".mypy_cache", ".DS_Store"})
 """Caches and version control folders; never selected."""
 DUMP_FOLDER = "dump"
@@ -54,7 +54,12 @@ class ServerFile:
 
 @dataclass(slots=True)
 class FileSelection:
-    """Selected files, and the number of skipped ones by reason."""
+    """Selected files.
+
+    Attributes:
+        files: The files.
+        skipped: Number of skipped files by reason.
+    """
 
     files: list[ServerFile] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
@@ -70,6 +75,7 @@ def select_files(paths: Iterable[Path], *, is_optimistic: bool = False) -> FileS
     Symbolic links are not followed.
 
     Args:
+        paths: Files and folders.
         is_optimistic: Whether to skip files that archives or package publishers preserve.
 
     Raises:
@@ -126,7 +132,7 @@ def run_dump_commands(commands: Sequence[str], folder: Path) -> list[ServerFile]
 
     Raises:
         UsageError: A command is not of this form.
-        InputError: A command fails or prints nothing: an incomplete dump is worthless.
+        InputError: A command fails or prints nothing, since an incomplete dump is of no use.
     """
     files: list[ServerFile] = []
     for text in commands:
@@ -154,7 +160,12 @@ def run_dump_commands(commands: Sequence[str], folder: Path) -> list[ServerFile]
 
 @dataclass(frozen=True, slots=True)
 class SegmentDivision:
-    """How files are divided into segments: `one`, `directory`, `size` or `changed`; `size` is in bytes."""
+    """How files are divided into segments.
+
+    Attributes:
+        kind: `one`, `directory`, `size` or `changed`.
+        size: Size of a segment in bytes, for `size`.
+    """
 
     kind: str = "one"
     size: int = 0
@@ -184,7 +195,9 @@ def divide_into_segments(
     """Return the files of each segment, by the segment's name.
 
     Args:
-        previous: Previous segment of unchanged files. With the division `changed`, they stay in it.
+        files: The files.
+        division: How to divide them.
+        previous: Previous segment of unchanged files. With the division `changed`, they remain in it.
     """
     sorted_files = sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
     if division.kind == "one":

@@ -31,8 +31,11 @@ class SiteCrawl:
     """Crawls a site into a folder, politely. An interrupted crawl is resumed.
 
     Args:
+        folder: The folder of the crawl.
+        clock: The source of time.
         delay: Minimum seconds between two requests.
         contact: Email address or URL for site operators.
+        on_event: Called with each event of the crawl.
 
     Attributes:
         result: Result of the last crawl; None before.

@@ -34,7 +34,7 @@ BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
 MANIFEST_FORMAT = "unlost-vault-manifest-1"
 MANIFEST_NAME = "manifest"
 _MAX_MANIFEST_BYTES = 64 << 20
-"""Limit of a manifest's text: half a million files, more than pages can carry."""
+"""Limit of a manifest's text in bytes: half a million files, more than pages can carry."""
 _MAX_MANIFEST_EXPANSION = 100
 """Limit of the ratio of a manifest's text to its compressed size; names and hashes compress to a tenth at best."""
 STATE_NAME = "vault.json"
@@ -89,7 +89,13 @@ class VaultSegment:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Segments and the placement of their blocks. Generations are numbered from 1."""
+    """One complete version of all files.
+
+    Attributes:
+        number: Its number, from 1.
+        segments: Its segments.
+        placement: The blocks that each page carries.
+    """
 
     number: int
     segments: tuple[VaultSegment, ...]
@@ -136,8 +142,8 @@ def segment_from_json(value: Mapping[str, Any]) -> VaultSegment:
     """Reverse `segment_to_json`. Raises KeyError, TypeError or ValueError for an invalid object."""
     shape = CodeShape(int(value["size"]), int(value["block"]), int(value["needed"]), int(value["count"]))
     entries = tuple((str(e[0]), str(e[1]), int(e[2]), int(e[3]), int(e[4])) for e in value["files"])
-    name, number, kind, source, version = (str(value[each]) for each in ("name", "id", "kind", "source", "version"))
-    return VaultSegment(name, number, kind, source, version, shape, str(value["wrap"]), entries)
+    name, segment_id, kind, source, version = (str(value[each]) for each in ("name", "id", "kind", "source", "version"))
+    return VaultSegment(name, segment_id, kind, source, version, shape, str(value["wrap"]), entries)
 
 
 def generation_from_json(value: Mapping[str, Any]) -> Generation:
@@ -151,7 +157,13 @@ def generation_from_json(value: Mapping[str, Any]) -> Generation:
 
 @dataclass(frozen=True, slots=True)
 class VaultManifest:
-    """A parsed manifest: generation number, segments, and the page of each block by segment id and block index."""
+    """A parsed manifest.
+
+    Attributes:
+        number: Number of the generation.
+        segments: Its segments.
+        pages: The page of each block, by segment id, then by block index.
+    """
 
     number: int
     segments: tuple[VaultSegment, ...]
@@ -231,6 +243,8 @@ class Vault:
     """A vault as stored on disk.
 
     Attributes:
+        folder: Its folder.
+        settings: Its settings.
         pages: Pages of the site, including extra pages.
         generations: One, or during a staged update two, the older one first.
         live: The blocks that each page carries, by page key.
@@ -334,8 +348,10 @@ def _vault_from_json(folder: Path, value: Mapping[str, Any]) -> Vault:
 def lock_vault(folder: Path) -> Iterator[Path]:
     """Lock a vault and yield a temporary folder in it, which is deleted at the end.
 
-    Also deletes what a killed process left in that folder: it may be unencrypted content. Raises InputError if another
-    process has the lock.
+    Files that a killed process left in that folder are deleted, too, since they may be unencrypted.
+
+    Raises:
+        InputError: Another process has the lock.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -383,6 +399,8 @@ def set_live_blocks(vault: Vault, live: Mapping[str, tuple[LiveBlock, ...]], now
     """Return a vault whose pages carry other blocks.
 
     Args:
+        vault: The vault before.
+        live: The blocks that each page carries, by page key.
         now: Date of the change for pages whose blocks differ: 14 digits, UTC.
     """
     since = {

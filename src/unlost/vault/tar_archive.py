@@ -29,7 +29,7 @@ MAX_EXPANSION = 200
 decompression bombs to a thousandth.
 """
 MIN_EXPANSION_LIMIT = 1 << 30
-"""Bytes to which any segment may unpack, however small it is."""
+"""Unpacked size in bytes that is allowed for any segment, however small."""
 _MAX_HEADER = 1 << 20  # bytes of an extended header, which tarfile reads into memory
 _MAX_MEMBERS = 2_000_000
 _CHUNK_BYTES = 1 << 18
@@ -76,7 +76,7 @@ def _add_member(tar: tarfile.TarFile, file: ServerFile) -> None:
 
 
 class _HashingWriter(io.RawIOBase):
-    """Hashes the data written to it and passes it on."""
+    """Hashes the data written to it and forwards it."""
 
     def __init__(self, target: gzip.GzipFile) -> None:
         self.digest = hashlib.sha256()
@@ -119,7 +119,8 @@ def atomic_new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
     """Yield an empty folder that is renamed to the target on success and deleted on failure.
 
     Args:
-        option: Command line option of the target, for the message.
+        target: The folder.
+        option: Command line option of the target, for the error message.
 
     Raises:
         UsageError: The target exists and is not an empty folder.
@@ -168,7 +169,12 @@ class Unpacker:
     """
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
-        """Create an unpacker; `max_bytes` is the maximum unpacked size of a segment, None for the default limits."""
+        """Create an unpacker.
+
+        Args:
+            folder: The folder.
+            max_bytes: Maximum unpacked size of a segment; None for the default limits.
+        """
         self.result = UnpackResult()
         self._max_bytes = max_bytes
         self._folder = folder
@@ -213,7 +219,7 @@ class Unpacker:
         return self.result
 
     def _remove_escaping_links(self) -> None:
-        """Remove links that point outside by way of other links, although each of them alone points inside."""
+        """Remove links that point outside through other links, although each of them alone points inside."""
         root = self._folder.resolve()
         created = [(name, link) for name, link, _ in self._links if (self._folder / name).is_symlink()]
         escaping = [(name, link) for name, link in created if not _resolves_inside(self._folder / name, root)]
@@ -248,7 +254,7 @@ class Unpacker:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
             while chunk := (source.read(_CHUNK_BYTES) if source is not None else b""):
                 target.write(chunk)
-        # Drop setuid, setgid and sticky bits: the administrator must set them again.
+        # Without setuid, setgid and sticky bits, which the administrator must set again.
         path.chmod(info.mode & 0o777)
         os.utime(path, ns=(_mtime_ns(info), _mtime_ns(info)))
         self._record_written(name)

@@ -1,10 +1,12 @@
 """Lifetimes of resources on the web and in archives, and statistics over all visits of a site.
 
-    t0 published      ta stored            tr removed            tp purged ├── vulnerable ───┼──── replicated ────┼────
-    endangered ─────┤ ├─────────────── on the web ───────────┤
-                      ├──────────── TTL_c, in the archive ───────┤
+    t0 published      ta stored            tr removed           tp purged
+    ├── vulnerable ───┼──── replicated ────┼──── endangered ────┤
+    ├────────────── on the web ────────────┤
+                      ├───────── TTL_c, in the archive ─────────┤
 
-An observation is valid until the next visit that observed the resource, so all times are start times of visits.
+An observation is valid until the next visit that observes the resource, so all times are start times of visits. The
+names of the times are those of the dissertation.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -226,7 +228,9 @@ def survey_site(history: VisitHistory) -> SiteSurvey:
 def resource_lifetimes(history: VisitHistory, archive: str = ANY_ARCHIVE) -> Iterator[tuple[str, str | None, Lifetime]]:
     """Yield URL, media type and lifetime of every resource that was ever on the web.
 
-    By default the lifetime in any archive; `archive` selects one.
+    Args:
+        history: The visits of the site.
+        archive: Id of the archive whose holdings count; any archive by default.
     """
     for uri, mime, observations in history.observations(archive):
         lifetime = compute_lifetime(observations)

@@ -1,4 +1,4 @@
-# ruff: noqa: S608  only our own constants are put into statements
+# ruff: noqa: S608  only constants are inserted into statements
 """Losses of sites: detection, records, and the command that is run on a loss."""
 
 import os
@@ -17,8 +17,8 @@ MIN_GONE_VISITS = 2
 CONFIRM_SECONDS = 20 * 3600.0
 """Minimum time between the first and the last of these visits.
 
-An outage of some hours is no loss, even if the site is visited every ten minutes. A little less than a day, so that the
-second of two daily visits confirms the loss even if it begins earlier in the day.
+Most outages are over within a day and are no losses, even if a site is visited every ten minutes. The time is a little
+less than a day, so that the second of two daily visits confirms the loss even if it begins earlier in the day.
 """
 MAX_WAIT_VISITS = 7
 """Number of visits, and of days, after which a site that is only temporarily unavailable also counts as lost."""
@@ -60,8 +60,8 @@ class DetectedLoss:
 def detect_loss(visits: Sequence[VisitHealth]) -> DetectedLoss | None:
     """Return the loss of a site, given its visits in order; None if the site is not lost, or that is not confirmed yet.
 
-    A visit that finds the site fine, or may not look (robots.txt), resets the count. A visit at which the site is
-    temporarily unavailable neither counts nor resets.
+    A visit that finds the site fine, or that robots.txt forbids, resets the count. A visit at which the site is
+    temporarily unavailable neither counts nor resets it.
 
     >>> for_sale = (SiteHealth.PARKED, "for sale")
     >>> visits = [VisitHealth(1, 0.0, SiteHealth.FINE), VisitHealth(2, 9e4, *for_sale), VisitHealth(3, 18e4, *for_sale)]
@@ -70,9 +70,9 @@ def detect_loss(visits: Sequence[VisitHealth]) -> DetectedLoss | None:
     """
     run = _visits_since_fine(visits)
     gone = [each for each in run if each.health.is_gone]
-    if len(gone) >= MIN_GONE_VISITS and _is_apart(gone[0], run[-1], CONFIRM_SECONDS):
+    if len(gone) >= MIN_GONE_VISITS and _has_elapsed(gone[0], run[-1], CONFIRM_SECONDS):
         return DetectedLoss(gone[-1].health, gone[-1].reason, gone[0].visit)
-    if len(run) >= MAX_WAIT_VISITS and _is_apart(
+    if len(run) >= MAX_WAIT_VISITS and _has_elapsed(
         run[0], run[-1], (MAX_WAIT_VISITS - 1) * _DAY - (_DAY - CONFIRM_SECONDS)
     ):
         return DetectedLoss(SiteHealth.UNRESPONSIVE, f"it has said for days to wait: {run[-1].reason}", run[0].visit)
@@ -87,14 +87,14 @@ def _visits_since_fine(visits: Sequence[VisitHealth]) -> Sequence[VisitHealth]:
     return visits
 
 
-def _is_apart(first: VisitHealth, last: VisitHealth, seconds: float) -> bool:
+def _has_elapsed(first: VisitHealth, last: VisitHealth, seconds: float) -> bool:
     """Return whether at least `seconds` lie between two visits; true if a date is unknown."""
     if first.time is None or last.time is None:
         return True
     return last.time - first.time >= seconds
 
 
-_MAX_VISITS = 60  # considered for a loss; a longer run was confirmed long before
+_MAX_VISITS = 60  # visits considered for a loss; a longer run was confirmed long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +167,8 @@ class LossStore:
             (self._site, VisitStage.DONE, _MAX_VISITS),
         ).fetchall()
         return [
-            VisitHealth(number, time if is_dated else None, SiteHealth(look), decode_text(reason) or "")
-            for number, time, is_dated, look, reason in reversed(rows)
+            VisitHealth(visit_id, time if is_dated else None, SiteHealth(health), decode_text(reason) or "")
+            for visit_id, time, is_dated, health, reason in reversed(rows)
         ]
 
     def last_loss(self) -> SiteLoss | None:
@@ -202,8 +202,8 @@ class LossStore:
             (self._site,),
         )
         return [
-            SiteLoss(number, SiteHealth(kind), decode_text(reason), since, noticed, over, bool(is_told))
-            for number, kind, reason, since, noticed, over, is_told in rows
+            SiteLoss(loss_id, SiteHealth(kind), decode_text(reason), since, noticed, over, bool(is_notified))
+            for loss_id, kind, reason, since, noticed, over, is_notified in rows
         ]
 
 
@@ -235,7 +235,7 @@ class LossHook:
         UNLOST_LOSS, UNLOST_REASON and UNLOST_SINCE contain the URL, the kind, the reason and the date. Text that comes
         from the site is never part of a command line that a shell parses.
         """
-        # Environment variables and arguments cannot contain NUL.
+        # Environment variables and arguments cannot contain NUL, which `_environment_text` removes.
         variables = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}
         environment = os.environ | {f"UNLOST_{name}": _environment_text(value) for name, value in variables.items()}
         try:

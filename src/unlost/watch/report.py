@@ -91,7 +91,13 @@ def survey_remarks(survey: SiteSurvey) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WatchedSite:
-    """One watched site."""
+    """One watched site.
+
+    Attributes:
+        url: URL of the site.
+        survey: Statistics over all visits.
+        losses: Its losses in order.
+    """
 
     url: str
     survey: SiteSurvey
@@ -117,7 +123,7 @@ def render_watch_page(sites: Sequence[WatchedSite]) -> str:
                     ],
                     "is_lost": bool(each.losses) and each.losses[-1].over is None,
                     "visits": [
-                        (_format_day(visit.time), visit.look or "", [visit.states[state] for state in STATE_ORDER])
+                        (_format_day(visit.time), visit.health or "", [visit.states[state] for state in STATE_ORDER])
                         for visit in each.survey.visits[-30:]
                     ],
                 }

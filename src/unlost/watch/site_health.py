@@ -1,6 +1,7 @@
 """Health of a site: fetches the home page and known pages politely, and decides whether it is still the same site.
 
-The site is fine as long as one known page still has its text. Only otherwise are the pages classified.
+A site is fine if at least one known page still has its text. Only otherwise are the pages classified: verdicts on a
+home page alone would be wrong for every site that is redesigned.
 """
 
 import re
@@ -26,7 +27,7 @@ from unlost.http.url import parse_url
 from unlost.quality import ClassifierContext, PageResponse, ReferencePage, VerdictKind, classify_page
 
 MAX_PAGE_BYTES = 512 << 10
-"""Bytes of a page that are fetched; the classifier reads half of them."""
+"""Size in bytes of the part of a page that is fetched; the classifier reads half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class PolitePageFetcher:
     Args:
         homes: URLs of the sites that the user named.
         clock: The clock.
-        contact: Contact for the User-Agent header; without one the delay is doubled.
+        contact: Email address or URL for the User-Agent header; without one, the delay is doubled.
         delay: Seconds between two requests to one host.
         proxies: Whether the proxies of the environment are used.
     """
@@ -102,7 +103,7 @@ class PolitePageFetcher:
         self._clock = clock
         self._robots = MemoryRobotsStore()
         self._fetcher = Fetcher(homes, clock, contact, use_proxies=proxies)
-        # No waiting: a site that asks to wait is reported as such.
+        # No waiting for Retry-After: a site that demands a wait has the health WAIT.
         self._polite_fetcher = PoliteFetcher(
             self._fetcher, self._robots, clock, delay if contact else 2 * delay, max_wait=0.0
         )
@@ -160,9 +161,9 @@ MAX_KNOWN_PAGES = 8
 """Known pages of a site, in addition to the home page."""
 _MAX_TEXT_LENGTH = 20_000  # characters of a page that are compared
 _MIN_RESEMBLANCE = 0.4  # share of equal 3-word shingles that an edited page still reaches
-_MAX_FOLLOWED_LINKS = 3  # links of a new home page that are tried before the site counts as missing
+_MAX_FOLLOWED_LINKS = 3  # links of a changed home page that are tried before the site counts as missing
 _MAX_ATTEMPTS = 3  # for the home page, since about one request in a hundred fails anywhere
-# Matches reasons of soft-404 verdicts that mean a temporary error.
+# Matches the reasons of soft-404 verdicts that indicate a temporary error.
 _TEMPORARY = re.compile(
     r"maintenance|wartung|temporar|vorübergehend|be (right )?back|back soon|in kürze|updating|database|mysql|sql|"
     r"server error|serverfehler|server too busy|unavailable|indisponible|bandwidth|technical|went wrong|gone wrong|"
@@ -201,7 +202,14 @@ class SiteHealth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownPage:
-    """A page that was good at an earlier visit, with its digest and the beginning of its text."""
+    """A page that was good at an earlier visit.
+
+    Attributes:
+        uri: The URL.
+        datetime: Time of the request, 14 digits.
+        digest: SHA-1 as in WARC files; None if unknown.
+        text: The beginning of its visible text.
+    """
 
     uri: str
     datetime: str
@@ -211,9 +219,13 @@ class KnownPage:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """The health of a site, the reason, and the known pages for the next visit.
+    """The result of a health check.
 
-    The known pages are those of the current visit if the site is fine, otherwise unchanged.
+    Attributes:
+        health: The health.
+        reason: Explanation of the health.
+        pages: The known pages for the next visit: those of this visit if the site is fine, otherwise the same as
+            before.
     """
 
     health: SiteHealth
@@ -320,12 +332,12 @@ def _classify(page: FetchedPage, known: Sequence[KnownPage]) -> tuple[VerdictKin
 
 
 def _is_other(page: FetchedPage, home: FetchedPage) -> bool:
-    """Return whether a page differs from the home page: a site that is gone often has the same text everywhere."""
+    """Return whether a page differs from the home page; a site that is gone often has the same text at all URLs."""
     return text_resemblance(page.text()[:_MAX_TEXT_LENGTH], home.text()[:_MAX_TEXT_LENGTH], 3) < 0.9
 
 
 def _detect_move(home: str, first: FetchedPage, pages: Sequence[FetchedPage]) -> tuple[SiteHealth, str] | None:
-    """Return a move to another domain if all responses redirect there."""
+    """Return health and reason if the home page redirects to another domain and no known page is left on this one."""
     own = registered_domain(home)
     if not first.final_url or registered_domain(first.final_url) == own:
         return None
@@ -361,7 +373,7 @@ async def _fine_result(
                 break  # no more requests to a site with errors
             if linked_page.mime is None or "html" in linked_page.mime:
                 pages.append(_make_known_page(linked_page))
-    # A known page with a temporary error stays known if there is room.
+    # A known page with a temporary error remains known, within the limit.
     good_keys = {_page_key(page.uri) for page in pages}
     failed_keys = {_page_key(each.uri) for each in (first, *seen) if each.status is None or each.status >= 500}
     pages += [page for page in known if _page_key(page.uri) in failed_keys - good_keys]

@@ -1,4 +1,4 @@
-"""Visits sites on schedule, checks each, and records losses. Estimates the number of queries per day."""
+"""Visits sites on schedule, checks them, and records losses. Also estimates the number of queries per day."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -32,9 +32,17 @@ _DAY_SECONDS = 86_400.0
 
 
 def daily_queries(collections: int, bins: int, types: int, repositories: int, singles: int = 0) -> int:
-    """Return the number of queries for one round over test collections.
+    """Return the number of daily queries for test collections, as in the dissertation.
 
-    One query for each bin and media type, and one for each resource that must be queried singly, as images must.
+    One query is sent for each bin and media type, and one for each resource that must be queried singly, as images
+    must.
+
+    Args:
+        collections: Number of test collections.
+        bins: Number of bins in a collection.
+        types: Number of media types in a bin.
+        repositories: Number of archives.
+        singles: Number of resources in a collection that are queried singly.
 
     >>> daily_queries(4, 30, 2, 3), daily_queries(4, 30, 2, 3, singles=222)
     (720, 3384)
@@ -116,7 +124,7 @@ def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, shar
 MAX_KNOWN_URLS = 10_000
 """Known resources of a site that are requested at every visit, even if no page links to them any more."""
 _OFFLINE_RETRY_SECONDS = 600.0
-_MAX_SLEEP_SECONDS = 3_600.0  # then the clock is read again, since it may have been set
+_MAX_SLEEP_SECONDS = 3_600.0  # after which the clock is read again, since it may have been set
 
 
 class SiteOpener(Protocol):
@@ -220,7 +228,7 @@ class Watcher:
         self._interval = interval
         self._on_loss = on_loss
         self._on_visit = on_visit
-        self._network = check_network
+        self._probe_network = check_network
         self._on_offline = on_offline
 
     async def watch(self, urls: Sequence[str]) -> None:
@@ -234,15 +242,15 @@ class Watcher:
                 self._on_offline(error)
                 await self._clock.sleep(_OFFLINE_RETRY_SECONDS)
                 continue
-            left = min(map(self.next_visit_time, urls)) - self._clock.now()
-            await self._clock.sleep(min(_MAX_SLEEP_SECONDS, max(1.0, left)))
+            remaining = min(map(self.next_visit_time, urls)) - self._clock.now()
+            await self._clock.sleep(min(_MAX_SLEEP_SECONDS, max(1.0, remaining)))
 
     def next_visit_time(self, url: str) -> float:
         """Return when the next visit is due, in seconds since 1970; now if a visit was interrupted."""
         with translate_visit_errors(self._file), VisitDatabase(self._file) as database:
             history = VisitHistory(database, database.get_or_add_site(url))
             last, now = history.last_time(), self._clock.now()
-            # A last visit that lies in the future was dated by a wrong clock.
+            # If the last visit is in the future, the clock was wrong.
             if last is None or history.unfinished_visit() is not None or last - now > self._interval:
                 return now
             return last + self._interval
@@ -271,9 +279,9 @@ class Watcher:
                 raise
             recorded: list[tuple[SiteLoss | None, bool]] = []
             health_state = health.health
-            # In the transaction that finishes the visit, so that a killed process cannot leave a loss unrecorded.
+            # The loss is recorded in the transaction that finishes the visit: a killed process leaves both or none.
             history.finish_visit(
-                visit, result.archives, lambda: recorded.append(self._note_loss(losses, visit, health_state))
+                visit, result.archives, lambda: recorded.append(self._update_losses(losses, visit, health_state))
             )
             loss, is_news = recorded[0]
             hook_error = await self._run_hook(url, losses, loss)
@@ -283,7 +291,11 @@ class Watcher:
 
     async def _check_network(self, check: HealthCheck) -> None:
         """Raise OfflineError if a site seems to be gone and the local network is down."""
-        if check.health.is_gone and self._network is not None and (error := await self._network()) is not None:
+        if (
+            check.health.is_gone
+            and self._probe_network is not None
+            and (error := await self._probe_network()) is not None
+        ):
             raise error
 
     def _site(
@@ -296,8 +308,8 @@ class Watcher:
             return nullcontext(_UnavailableSite())
         return self._sites.open(url, visit.id, known)
 
-    def _note_loss(self, losses: LossStore, visit: SiteVisit, health: SiteHealth) -> tuple[SiteLoss | None, bool]:
-        """Record a loss or its end. Returns the loss, and whether it was recorded now."""
+    def _update_losses(self, losses: LossStore, visit: SiteVisit, health: SiteHealth) -> tuple[SiteLoss | None, bool]:
+        """Record a loss or its end; return the loss, and whether it was recorded now."""
         before = losses.last_loss()
         is_lost = before is not None and before.over is None
         if is_lost and health is SiteHealth.FINE:
@@ -310,7 +322,7 @@ class Watcher:
         return losses.last_loss(), True
 
     async def _run_hook(self, url: str, losses: LossStore, loss: SiteLoss | None) -> str | None:
-        """Run the loss hook once for each loss; again if it was interrupted."""
+        """Run the loss hook once for each loss, or again if it was interrupted; return its error."""
         if self._on_loss is None or loss is None or loss.over is not None or loss.is_notified:
             return None
         since = dates.to_iso(dates.from_epoch(str(int(loss.since))))

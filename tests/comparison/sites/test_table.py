@@ -17,7 +17,7 @@ def test_the_latest_with_a_body_counts(copies: list[tuple[str, int, int]]) -> No
         table.add(name, f"http://{name}/", moment, NO_DATE, "a/b", bytes(20), size, None, (number, 0, 0))
         if name not in best or best[name][0] <= (size > 0, moment):
             best[name] = ((size > 0, moment), number)
-    assert {name: table.locate(each.place)[0] for name, each in table.items()} == {
+    assert {name: table.locate(each.location)[0] for name, each in table.items()} == {
         name: number for name, (_, number) in best.items()
     }
 

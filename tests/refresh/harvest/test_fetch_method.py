@@ -60,7 +60,7 @@ def test_unreliable_host_is_downloaded_without_head() -> None:
     policy = replace(trusting(), prior_strengths=(5.0,) * len(Policy().prior_strengths))
     assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
     group = project_to_indicators(parse_cell("missing.same.missing.missing.silent"), 31)[2]
-    policy.note("a.example", group, changed=True, times=3)
+    policy.record_page("a.example", group, changed=True, times=3)
     assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.GET
 
 

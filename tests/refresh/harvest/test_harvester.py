@@ -169,7 +169,7 @@ def test_audits_detect_false_claims_and_update_the_policy(tmp_path: Path) -> Non
             with HarvestState(tmp_path) as state:
                 for host, claims in state.false_claims().items():
                     for group, (times, _) in claims.items():
-                        again.note(host, group, changed=True, times=times)
+                        again.record_page(host, group, changed=True, times=times)
             site.pages["/a"].body = b"three" + LARGE
             done = await site.harvest(tmp_path, policy)
             assert site.requests == [("GET", "/a", False)]

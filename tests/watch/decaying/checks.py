@@ -43,7 +43,7 @@ def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> No
     for standing in checked.current.availabilities(checked.archives):
         path = paths[standing.live.uri]
         shown = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
-        assert {held.archive: held.copies for held in standing.held} == {
+        assert {held.archive: held.captures for held in standing.held} == {
             name: len(days) for name, days in shown.items() if days
         }
         last = max((days[-1] for days in shown.values() if days), default=None)

@@ -85,7 +85,8 @@ class CaptureOutcome(StrEnum):
     EXCLUDED = "excluded"
     """The archive excludes it."""
     DEFERRED = "put-off"
-    """The archive requested a wait (429, 503); it is requested once more. Some archives do so for damaged captures."""
+    """The archive requested a wait (429, 503). It is requested once more, because pywb also sends 503 for a record that
+    it cannot read."""
     FAILED = "failed"
     """The request failed; the next run repeats it."""
     RETRY = "again"
@@ -94,7 +95,13 @@ class CaptureOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaptureRow:
-    """A capture listed by an archive. outcome: None if it was not requested yet."""
+    """A capture listed by an archive.
+
+    Attributes:
+        id: Id in the database.
+        capture: The capture as in the archive's index.
+        outcome: Outcome of fetching it; None if it was not requested yet.
+    """
 
     id: int
     capture: Capture
@@ -106,7 +113,7 @@ _CAPTURE_FIELDS = (
     "revisit_datetime, filename, offset, skip"
 )
 _PLACEHOLDERS = ", ".join("?" * (_CAPTURE_FIELDS.count(",") + 2))
-_INSERT_CAPTURE = f"INSERT OR IGNORE INTO capture (resource, {_CAPTURE_FIELDS}) VALUES ({_PLACEHOLDERS})"  # noqa: S608  no text of others in it
+_INSERT_CAPTURE = f"INSERT OR IGNORE INTO capture (resource, {_CAPTURE_FIELDS}) VALUES ({_PLACEHOLDERS})"  # noqa: S608  no external input in it
 _SELECT_CAPTURES = f"SELECT id, outcome, {_CAPTURE_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
 # Session ids that `unlost.uri.names` removes from page names.
 _SESSION_ID = re.compile(r"(?:[?&]|;)(?:jsessionid|phpsessid|sid|aspsessionid\w*)=[0-9a-z]{20,32}", re.IGNORECASE)
@@ -229,7 +236,14 @@ def _capture_row(row: tuple[Any, ...]) -> CaptureRow:
 
 @dataclass(frozen=True, slots=True)
 class RecordRow:
-    """A stored record of a resource. quality: a `CaptureQuality`; lower is better."""
+    """A stored record of a resource.
+
+    Attributes:
+        id: Id in the database.
+        resource: Id of the resource.
+        quality: A `CaptureQuality`; lower is better.
+        record: The record.
+    """
 
     id: int
     resource: int
@@ -376,7 +390,14 @@ class RejectionTable:
         self._execute = file.connection.execute
 
     def add(self, record: int, quality: int, kind: str, reason: str) -> None:
-        """Store why a record was rejected. quality: its quality without the rejection."""
+        """Store why a record was rejected.
+
+        Args:
+            record: Id of the record.
+            quality: Its quality without the rejection.
+            kind: The `VerdictKind` value.
+            reason: Explanation in English.
+        """
         self._file.begin()
         self._execute("INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?)", (record, quality, kind, reason))
 

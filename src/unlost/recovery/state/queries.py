@@ -17,7 +17,11 @@ _DATE_LENGTH = 14
 
 
 class InvalidRecordError(Exception):
-    """A record with invalid data. uri: the URL of its resource."""
+    """A record has invalid data.
+
+    Attributes:
+        uri: URL of its resource.
+    """
 
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
@@ -129,7 +133,15 @@ def _chosen_capture(
 
 
 def check_date(value: object, uri: str) -> None:
-    """Raise InvalidRecordError unless the value is a valid datetime. uri: the URL of its resource."""
+    """Check a datetime.
+
+    Args:
+        value: The value.
+        uri: URL of its resource.
+
+    Raises:
+        InvalidRecordError: The value is not a valid datetime of 14 digits.
+    """
     with _raise_invalid_record(uri):
         dates.to_datetime(_text(value))
 
@@ -211,7 +223,7 @@ def finished_resources(connection: sqlite3.Connection) -> Iterator[FinishedResou
         id_,
         name,
         uri,
-        use,
+        link_kind,
         is_missing,
         reason,
         changed,
@@ -233,7 +245,7 @@ def finished_resources(connection: sqlite3.Connection) -> Iterator[FinishedResou
         kind = None if doubtful_kind is None or is_missing else require_text(doubtful_kind)
         yield FinishedResource(
             require_text(uri),
-            require_text(use),
+            require_text(link_kind),
             require_text(changed or ""),
             missing_reason,
             chosen,
@@ -260,7 +272,7 @@ SELECT name, uri, use, hops, standing = 'missing', (SELECT count(*) FROM link WH
     JOIN record ON record.id = source.record WHERE link.target = resource.id
 )
 FROM resource WHERE standing = 'missing' OR ({IS_RECOVERED}) ORDER BY resource.id
-"""  # noqa: S608  no text of others in it
+"""  # noqa: S608  no external input in it
 _LAST_CAPTURE = f"SELECT max({_DATE}) FROM resource JOIN record ON record.id = resource.record"  # noqa: S608
 _YEARS = """
 WITH seen AS (SELECT DISTINCT resource, substr(datetime, 1, 4) AS year FROM capture),
@@ -295,11 +307,17 @@ class LinkedResource:
 
 def linked_resources(connection: sqlite3.Connection) -> Iterator[LinkedResource]:
     """Yield recovered and missing resources in order of discovery. Raises ValueError or sqlite3.Error."""
-    for name, uri, use, hops, is_missing, links, since in connection.execute(_LINKED):
+    for name, uri, link_kind, hops, is_missing, links, since in connection.execute(_LINKED):
         if not isinstance(hops, int):
             raise ValueError(hops)  # noqa: TRY004  like all invalid columns
         yield LinkedResource(
-            require_text(name), require_text(uri), require_text(use), hops, not is_missing, links, decode_text(since)
+            require_text(name),
+            require_text(uri),
+            require_text(link_kind),
+            hops,
+            not is_missing,
+            links,
+            decode_text(since),
         )
 
 
@@ -322,7 +340,7 @@ SELECT missing.uri, missing.reason, {_LINKS}, source.uri
 FROM resource AS missing LEFT JOIN resource AS source
 ON source.id = (SELECT min(source) FROM link WHERE target = missing.id)
 WHERE missing.standing = 'missing' ORDER BY missing.id
-"""  # noqa: S608  no text of others in it
+"""  # noqa: S608  no external input in it
 _MOST_LINKED_MISSING = f"""
 SELECT id, uri, reason, {_LINKS} AS links FROM resource AS missing
 WHERE standing = 'missing' AND (coalesce(reason, '') = '{FAILED_REASON}') = ? ORDER BY links DESC, id LIMIT ?
@@ -400,7 +418,7 @@ def most_linked_missing(
 
 
 def skipped_urls(connection: sqlite3.Connection, limit: int = -1) -> Iterator[tuple[str, str]]:
-    """Yield the listed URLs that were not fetched, with the reason. limit: -1 for all."""
+    """Yield the listed URLs that were not fetched, with the reason; at most `limit`, -1 for all."""
     for uri, reason in connection.execute(
         "SELECT uri, coalesce(reason, '') FROM resource WHERE standing = 'listed' ORDER BY id LIMIT ?", (limit,)
     ):

@@ -61,7 +61,7 @@ _BUSY_TIMEOUT_SECONDS = 10.0  # write locks are short
 _CHOSEN = f"""
 SELECT resource.name, resource.uri, record.file, record.offset, record.data
 FROM resource JOIN record ON record.id = resource.record WHERE {IS_RECOVERED} ORDER BY resource.id
-"""  # noqa: S608  no text of others in it
+"""  # noqa: S608  no external input in it
 _RECORDS = f"""
 SELECT resource.name, record.listed_digest, record.file, record.offset, record.size, record.data
 FROM resource JOIN record ON record.id = resource.record
@@ -128,7 +128,7 @@ class StateReader:
 
     Args:
         folder: The folder of the recovery.
-        name: Name of the database, if it is a copy of that of a recovery in progress.
+        name: Name of the database, if it is a checkpoint of that of a recovery in progress.
 
     Raises:
         InputError: The folder has no recovery, or the file is of another kind or version.
@@ -237,7 +237,7 @@ class StateReader:
                 yield name, parse_record(name, *record)
 
     def aliases(self) -> Iterator[tuple[str, str]]:
-        """Yield aliases of page names with the names that they stand for."""
+        """Yield aliases of page names with the names of their resources."""
         with self._explain_errors():
             for alias, name in self._connection.execute(_ALIASES):
                 yield require_text(alias), require_text(name)

@@ -78,8 +78,8 @@ _RANK = """32 * {hops} + CASE {use} WHEN 'requisite' THEN 8 WHEN 'list' THEN 4 E
 - CASE WHEN {uses} < 2 THEN 0 WHEN {uses} < 4 THEN 4 WHEN {uses} < 8 THEN 8 WHEN {uses} < 32 THEN 12 ELSE 16 END"""
 _NEW_RANK = _RANK.format(hops="?2", use="?3", uses="1")
 _UPDATED_RANK = _RANK.format(hops="min(hops, ?2)", use="min(use, ?3)", uses="(uses + 1)")
-# In alphabetical order, `list` precedes `page` and `page` precedes `requisite`, so min() selects the kind with more
-# links. A resource that was only listed had no rank so far.
+# The names of link kinds sort from strong to weak (`list`, `page`, `requisite`), so min() selects the strongest. A
+# resource that was only listed had no rank so far.
 _ENQUEUE = f"""
 UPDATE resource SET
     hops = CASE WHEN standing = 'listed' OR uses = 0 THEN ?2 ELSE min(hops, ?2) END,
@@ -89,7 +89,7 @@ UPDATE resource SET
     reason = CASE standing WHEN 'listed' THEN NULL ELSE reason END,
     standing = CASE standing WHEN 'listed' THEN 'queued' ELSE standing END
 WHERE id = ?1
-"""  # noqa: S608  no text of others in it
+"""  # noqa: S608  no external input in it
 _ADD = """INSERT OR IGNORE INTO resource (name, folded, uri, use, hops, standing, archive)
 VALUES (?, ?, ?, ?, ?, 'listed', '')"""
 
@@ -153,7 +153,12 @@ class RecoveryResourceTable:
         )
 
     def clear_skip_reasons(self, resource_ids: Iterable[int] | None = None, reason: str | None = None) -> None:
-        """Reset the decision to skip listed resources. resource_ids: None for all. reason: None for any."""
+        """Reset the decision to skip listed resources.
+
+        Args:
+            resource_ids: Ids of the resources; None for all.
+            reason: Only resources skipped for this reason; None for any.
+        """
         self._file.begin()
         sql = "UPDATE resource SET reason = NULL WHERE standing = 'listed' AND coalesce(?1, reason) = reason"
         if resource_ids is None:
@@ -239,12 +244,12 @@ class RecoveryResourceTable:
         self._execute("DELETE FROM substitute WHERE resource = :other", values)
         self._execute("DELETE FROM link WHERE source = target")
         self._execute(
-            "UPDATE resource SET uses = resource.uses + gone.uses, hops = min(resource.hops, gone.hops), "
-            "rank = CASE gone.standing WHEN 'queued' THEN min(resource.rank, gone.rank) ELSE resource.rank END, "
-            "use = min(resource.use, gone.use), "
-            "standing = CASE WHEN resource.standing = 'listed' THEN gone.standing ELSE resource.standing END, "
+            "UPDATE resource SET uses = resource.uses + merged.uses, hops = min(resource.hops, merged.hops), "
+            "rank = CASE merged.standing WHEN 'queued' THEN min(resource.rank, merged.rank) ELSE resource.rank END, "
+            "use = min(resource.use, merged.use), "
+            "standing = CASE WHEN resource.standing = 'listed' THEN merged.standing ELSE resource.standing END, "
             "reason = CASE WHEN resource.standing = 'listed' THEN NULL ELSE resource.reason END "
-            "FROM (SELECT * FROM resource WHERE id = :other) AS gone WHERE resource.id = :into",
+            "FROM (SELECT * FROM resource WHERE id = :other) AS merged WHERE resource.id = :into",
             values,
         )
         self._execute("DELETE FROM resource WHERE id = :other", values)
@@ -510,7 +515,11 @@ class CandidateTable:
         return dropped
 
     def pending_listed(self, names: Sequence[str] | None = None) -> list[NewResource]:
-        """Return the listed candidates that were not enqueued yet. names: only these; None for all."""
+        """Return the listed candidates that were not enqueued yet.
+
+        Args:
+            names: Page names of the candidates to consider; None for all.
+        """
         return self._pending(_IS_LISTED, names)
 
     def pending_unknown(self, limit: int, names: Sequence[str] | None = None) -> list[NewResource]:

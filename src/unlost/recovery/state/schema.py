@@ -9,7 +9,7 @@ from unlost import sqlite
 from unlost.errors import InputError
 
 SCHEMA_VERSION = 3
-"""Version of the tables. Older files are migrated when opened. Version 1 had no rejected captures and no candidates,
+"""Version of the schema. Older files are migrated when opened. Version 1 had no rejected captures and no candidates,
 version 2 no substitutes and no doubtful or empty captures."""
 _DESCRIPTION = "a recovery"
 _SCHEMA = """
@@ -60,8 +60,8 @@ _QUALITY = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 TH
 _EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304)
     OR json_extract(data, '$.truncated') IS NOT NULL THEN 9 ELSE 6 END"""
 SUBSTITUTE_TABLE = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
-"""The table of resources that are replaced by one that differs only in its query. kind: `TABLE`, or `TEMP TABLE` for
-files of older versions that are only read."""
+"""The table of resources that are replaced by one that differs only in its query. `kind` is `TABLE`, or `TEMP TABLE`
+for files of older versions that are only read."""
 _NEW_SINCE_2 = SUBSTITUTE_TABLE.format(kind="TABLE") + ";"
 _SINCE_2 = f"""{_NEW_SINCE_2}
 UPDATE record SET worth = {_QUALITY.format(empty=_EMPTY)};
@@ -69,7 +69,7 @@ UPDATE rejected SET worth = {_QUALITY.format(empty=6)};
 UPDATE resource SET record = (
     SELECT record.id FROM record WHERE record.resource = resource.id ORDER BY record.worth, record.id LIMIT 1
 ) WHERE standing = 'missing' AND record IS NOT NULL;
-"""  # noqa: S608  no text of others in it
+"""  # noqa: S608  no external input in it
 
 
 class RecoveryStateFile(sqlite.StateFile):
@@ -107,10 +107,10 @@ def _prepare_schema(connection: sqlite3.Connection, file: Path) -> None:
 REQUESTS_FACT = "requests"
 """Requests sent over all runs, by archive, then by kind, as JSON."""
 SKIPPED_LINKS_FACT = "trapped"
-"""Links that were not followed over all runs, by reason, as JSON."""
+"""Number of links that were not followed over all runs, by reason, as JSON."""
 LOOKUPS_FACT = "lookups-other-hosts"
-"""Queries for resources on other hosts, over all runs."""
+"""Number of queries for resources on other hosts, over all runs."""
 SESSION_IDS_FACT = "session-ids"
-"""Listed URLs with a session id, which were merged into the URL without it."""
+"""Number of listed URLs with a session id, which were merged into the URL without it."""
 CASE_INSENSITIVE_FACT = "case-insensitive"
 """`yes` once the site's server was found to ignore letter case."""

@@ -28,7 +28,7 @@ _OPTIONS_VERSION_FACT = "options-of"  # the version that created the recovery, i
 
 
 class RecoveryState:
-    """The state of the recovery in a folder, which must exist. Use it as a context manager; only one process can.
+    """The state of the recovery in a folder, which must exist. A context manager; one process at a time can open it.
 
     Raises:
         InputError: The file is invalid or in use.
@@ -122,8 +122,8 @@ class RecoveryState:
     def store_options(self, options: RecoverOptions) -> None:
         """Check and store the options.
 
-        A start URL that is spelled differently keeps its first spelling. Other options may change between runs:
-        recovered resources are retained, and if the scope differs, their links are followed again.
+        The start URL is stored in the spelling of the first run. Other options may change between runs: recovered
+        resources are retained, and if the scope differs, their links are followed again.
 
         Raises:
             UsageError: As `check_options`.
@@ -170,20 +170,19 @@ class RecoveryState:
 
 
 def _is_same_site(before: RecoverOptions, options: RecoverOptions) -> bool:
-    """Return whether both have the same start page and folder, in any spelling; a bare host is its home page."""
+    """Return whether both have the same start page and folder, in any spelling."""
     name = partial(page_name, ignore_case=before.ignore_case)
     return name(before.url) == name(options.url) and name(folder_url(before.url)) == name(folder_url(options.url))
 
 
 def _has_other_scope(before: RecoverOptions, options: RecoverOptions) -> bool:
-    """Return whether the scopes of two options differ."""
     return _listing_coverage(before) > _listing_coverage(options) or any(
         getattr(before, name) != getattr(options, name) for name in _SCOPE_OPTIONS
     )
 
 
 def _listing_coverage(options: RecoverOptions) -> int:
-    """Return how much of the listings is fetched: 0 only linked resources, 1 all that is not left out, 2 all."""
+    """Return how much of the listings is fetched: 0 only linked resources, 1 also others unless left out, 2 all."""
     if not options.policy.uses_listings:
         return 0
     return 2 if options.policy is RecoverPolicy.EXHAUSTIVE or options.include_left_out else 1

@@ -89,7 +89,7 @@ def escape_field(text: str) -> str:
 def _percent_encode(char: str) -> str:
     try:
         return quote(char, errors="surrogateescape")
-    except UnicodeEncodeError:  # a lone surrogate that does not stand for a byte
+    except UnicodeEncodeError:  # a lone surrogate that does not represent a byte
         return quote(char, errors="surrogatepass")
 
 

@@ -57,7 +57,7 @@ def resource_kind(mime: str | None, status: int | None) -> str:
 
 
 MAX_TYPES = 40
-"""Number of media types listed; headers may contain any number of meaningless ones."""
+"""Maximum number of media types that a report lists; headers may contain any number of invalid ones."""
 _MAX_COUNTED_TYPES = 5_000  # distinct types; all others are counted as one
 _MAX_TYPE_LENGTH = 80
 
@@ -241,7 +241,7 @@ def collect_stats(state: StateReader, on_resource: Callable[[FinishedResource], 
     return stats
 
 
-_MAX_BARS = 60  # each is then five pixels wide on a phone
+_MAX_BARS = 60  # a bar is then five pixels wide on a phone
 _MAX_MONTHS = 36  # for longer periods, bars are years
 _HEIGHT = 100  # of the picture in user units; a bar is 10 wide
 _MIN_BAR_HEIGHT = 1.5  # so that a single capture is visible
@@ -250,7 +250,13 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # years
 
 @dataclass(frozen=True, slots=True)
 class TimelineBar:
-    """A period and its number of captures. first: a month or year. last: a year, if the bar spans several years."""
+    """A period and its number of captures.
+
+    Attributes:
+        first: The first month or year, in ISO 8601.
+        count: Number of captures.
+        last: The last year if the bar spans several years.
+    """
 
     first: str
     count: int
@@ -267,7 +273,7 @@ class TimelineBar:
 
 
 def timeline_bars(months: Mapping[str, int]) -> list[TimelineBar]:
-    """Return bars without gaps from the first to the last month; of months, years, or several years each.
+    """Return bars without gaps from the first to the last month; each is a month, a year, or several years.
 
     Args:
         months: Number of captures by month, 6 digits. An invalid month is moved into its year.

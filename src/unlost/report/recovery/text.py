@@ -125,7 +125,7 @@ def format_day(digits: str) -> str:
 
 
 def outcome_text(stats: RecoveryStats, t: Translations, part: str, key: str) -> str:
-    """Return the text for a reason or outcome. If a listing is incomplete, claims are limited to listed archives.
+    """Return the text for a reason or outcome. If a listing is incomplete, the text is limited to listed archives.
 
     >>> from unlost.report.recovery.text import report_strings
     >>> english, stats = report_strings("en"), RecoveryStats(listings=[("a", "failed", None)])

@@ -38,7 +38,7 @@ from unlost.report.recovery.text import (
 )
 
 MAX_LISTED_RESOURCES = 500
-"""Number of resources in each list of the page; longer pages are slow to open."""
+"""Maximum number of resources in each list of the page; longer pages are slow to open."""
 _MAX_DETAILS = 5  # links or captures that are listed for a missing resource
 
 
@@ -161,7 +161,7 @@ def _jinja_environment() -> jinja2.Environment:
 REPORT_FOLDER = "report"
 """Folder of a recovery that contains its report."""
 LineWriter = Callable[[bytes], object]
-"""Writes a line."""
+"""Receives a line with its line end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,11 @@ _CONDITIONAL_HEADERS = frozenset({b"if-none-match", b"if-modified-since"})
 class VaultMiddleware:
     """Appends blocks to the HTML responses of an application.
 
-    Install it inside any middleware that compresses responses. All clients receive the same bytes.
+    Blocks follow the end of the page, so that streamed responses are not delayed. Install the middleware inside any
+    other that compresses responses. All clients receive the same bytes.
 
     Args:
+        app: The application.
         vault: Folder of the vault.
     """
 
@@ -78,7 +80,7 @@ def _original_request(scope: MutableMapping[str, Any], blocks: PageBlocks) -> Mu
 
 
 class _BlockAppender:
-    """Appends the blocks to one response. Withholds the headers until the start of the body is known."""
+    """Appends the blocks to one response. The headers are delayed until the first bytes of the body are known."""
 
     __slots__ = ("_blocks", "_headers", "_room", "_send", "_start")
 

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 class VaultMiddleware:
     """Appends blocks to the HTML responses of an application.
 
-    Install it inside any middleware that compresses responses. All clients receive the same bytes.
+    Blocks follow the end of the page, so that streamed responses are not delayed. Install the middleware inside any
+    other that compresses responses. All clients receive the same bytes.
 
     Args:
+        app: The application.
         vault: Folder of the vault.
     """
 
@@ -69,7 +71,7 @@ def _original_request(environ: "WSGIEnvironment", blocks: PageBlocks) -> "WSGIEn
 
 
 class _BlockAppender:
-    """Appends the blocks to one response. Withholds the headers until the start of the body is known."""
+    """Appends the blocks to one response. The headers are delayed until the first bytes of the body are known."""
 
     def __init__(self, blocks: PageBlocks, start_response: "StartResponse") -> None:
         self._blocks = blocks
