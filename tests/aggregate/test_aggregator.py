@@ -21,7 +21,7 @@ from tests.aggregate.tasks import A, B, C, run, union
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ConcurrencyLimits, MementoAggregator, RoutingOptions, UpstreamResult
 from unlost.errors import BusyError, FailedError, UriError
-from unlost.http import BreakerConfig, BreakerRegistry, HttpRequest
+from unlost.http import BreakerPolicy, BreakerRegistry, HttpRequest
 
 
 def test_mementos_of_all_archives_are_merged() -> None:
@@ -202,7 +202,7 @@ def test_open_breakers_and_passed_over_archives_are_reported() -> None:
     async def work() -> None:
         clock = VirtualClock()
         router = FixedRouter(make_archive("a"), passed_over=("z", "y"))
-        breakers = BreakerRegistry(clock, BreakerConfig(max_consecutive_failures=1))
+        breakers = BreakerRegistry(clock, BreakerPolicy(failures=1, pause=30.0))
         archives = Archives(a=FailedError("broken", "a", "reset"))
         async with MementoAggregator(router, archives, clock, breakers=breakers) as aggregator:
             assert (await aggregator.find(PAGE)).passed_over == ("y", "z")

@@ -21,11 +21,13 @@ from unlost.aggregate.upstream import (
     UpstreamResult,
     endpoint_of,
     merge_mementos,
+    record_outcome,
 )
 from unlost.clock import Clock
 from unlost.errors import BusyError, NotKeptError
 from unlost.http.circuit_breaker import BreakerPermit, BreakerRegistry
 from unlost.http.models import HttpClient
+from unlost.http.policy import POLICIES
 from unlost.redaction import strip_userinfo
 
 _GRACE_SECONDS = 0.5  # after the deadline, for cancelled requests to return what they have
@@ -143,7 +145,7 @@ class FanOut:
                 uri, target, self._clock.now(), endpoint_of(archive), NO_MEMENTOS, report, "malformed"
             )
         finally:
-            self._breakers.breaker(archive.id).record(permit, outcome, message, uri)
+            record_outcome(self._breakers.breaker(archive.id), permit, outcome, message, uri)
         self._listeners.on_upstream_result(result)
         return result
 
@@ -179,9 +181,6 @@ async def _cancel_and_wait(tasks: set[asyncio.Task[UpstreamResult]]) -> None:
 
 T = TypeVar("T")
 
-MAX_LIMIT_WAIT = 2.0
-"""Maximum seconds that the aggregator's HTTP client should wait for rate limits. It is less than any deadline, so that
-a rate-limited archive is not mistaken for a slow one."""
 _RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
 _MIN_DISK_LIFETIME = 300.0  # seconds; results with a shorter lifetime are not worth writing
 _MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
@@ -292,7 +291,7 @@ class MementoAggregator:
 
     Args:
         router: Chooses the archives.
-        client: Sends the requests; it should wait for rate limits for at most `MAX_LIMIT_WAIT` seconds.
+        client: Sends the requests; it should wait for rate limits for at most `MAX_WAITS["aggregate"]` seconds.
         clock: Source of time.
         breakers: Circuit breakers of the archives.
         memory: Cache in memory.
@@ -315,7 +314,7 @@ class MementoAggregator:
         limits: ConcurrencyLimits = ConcurrencyLimits(),  # noqa: B008
         listeners: Sequence[UpstreamListener] = (),
     ) -> None:
-        self.breakers = breakers or BreakerRegistry(clock)
+        self.breakers = breakers or BreakerRegistry(clock, POLICIES["aggregate"])
         self.memory = MemoryCache(clock) if memory is None else memory
         self.disk = disk
         self._router = router

@@ -20,15 +20,12 @@ from unlost.http.exchange import (
     HttpExchange,
     RequestTrace,
     StreamingResponse,
-    Timeouts,
     format_request,
 )
 from unlost.http.models import new_body, user_agent
+from unlost.http.policy import TIMEOUTS, Timeouts
 from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
-
-DEFAULT_TIMEOUTS = Timeouts(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
-"""Limits of one fetch, in seconds. The total allows 64 MiB at 220 KB/s."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -103,7 +100,7 @@ class Fetcher:
         allowed_urls: Collection[str],
         clock: Clock,
         contact: str | None = None,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS["live"],
         *,
         use_proxies: bool = False,
         resolver: Resolver | None = None,

@@ -8,7 +8,8 @@ and its streamed response. client: `ArchiveHttpClient`, with retries, redirects 
 
 rate_limit: rate limits, quotas and backoff as pure functions. limit_store: their state, in memory or on disk.
 rate_limiter: waits for them. concurrency: the adaptive limit of requests in flight. circuit_breaker: skips failing
-archives. connectivity: tells an offline client from an archive that is down.
+archives and hosts. policy: the numbers of breakers, retries, timeouts and waits for each use. connectivity: tells an
+offline client from an archive that is down.
 
 Imports registry, uri, dates, clock and errors; never archives or anything that uses it.
 """

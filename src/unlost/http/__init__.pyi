@@ -1,11 +1,7 @@
-from unlost.http.circuit_breaker import FAILURE_OUTCOMES as FAILURE_OUTCOMES
-from unlost.http.circuit_breaker import LISTING_INCOMPLETE as LISTING_INCOMPLETE
-from unlost.http.circuit_breaker import PAGE_FAILURE_OUTCOMES as PAGE_FAILURE_OUTCOMES
-from unlost.http.circuit_breaker import BreakerConfig as BreakerConfig
+from unlost.http.circuit_breaker import FAILING as FAILING
 from unlost.http.circuit_breaker import BreakerRegistry as BreakerRegistry
 from unlost.http.circuit_breaker import BreakerState as BreakerState
 from unlost.http.circuit_breaker import CircuitBreaker as CircuitBreaker
-from unlost.http.circuit_breaker import CircuitBreakers as CircuitBreakers
 from unlost.http.circuit_breaker import Suspension as Suspension
 from unlost.http.client import ArchiveHttpClient as ArchiveHttpClient
 from unlost.http.concurrency import ConcurrencyLimiter as ConcurrencyLimiter
@@ -18,7 +14,6 @@ from unlost.http.content_encoding import UndecodableError as UndecodableError
 from unlost.http.content_encoding import decode_chunks as decode_chunks
 from unlost.http.content_encoding import parse_content_encoding as parse_content_encoding
 from unlost.http.exchange import CONNECTION_ERRORS as CONNECTION_ERRORS
-from unlost.http.exchange import Timeouts as Timeouts
 from unlost.http.limit_store import FileLimitStore as FileLimitStore
 from unlost.http.limit_store import LimitStore as LimitStore
 from unlost.http.limit_store import MemoryLimitStore as MemoryLimitStore
@@ -28,6 +23,16 @@ from unlost.http.models import HttpClient as HttpClient
 from unlost.http.models import HttpRequest as HttpRequest
 from unlost.http.models import HttpResponse as HttpResponse
 from unlost.http.models import new_body as new_body
+from unlost.http.policy import FAILURE_OUTCOMES as FAILURE_OUTCOMES
+from unlost.http.policy import MAX_WAITS as MAX_WAITS
+from unlost.http.policy import PAGE_FAILURE_OUTCOMES as PAGE_FAILURE_OUTCOMES
+from unlost.http.policy import POLICIES as POLICIES
+from unlost.http.policy import RETRIES as RETRIES
+from unlost.http.policy import TIMEOUTS as TIMEOUTS
+from unlost.http.policy import UNREACHABLE_KINDS as UNREACHABLE_KINDS
+from unlost.http.policy import BreakerPolicy as BreakerPolicy
+from unlost.http.policy import RetryPolicy as RetryPolicy
+from unlost.http.policy import Timeouts as Timeouts
 from unlost.http.pool import AddressInfo as AddressInfo
 from unlost.http.pool import ConnectionPool as ConnectionPool
 from unlost.http.pool import ConnectTimeoutError as ConnectTimeoutError

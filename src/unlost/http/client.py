@@ -1,7 +1,4 @@
-"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks.
-
-The retry policy is here: which failures are retried, how often, and after which pauses.
-"""
+"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks."""
 
 import asyncio
 import logging
@@ -20,20 +17,17 @@ from unlost.errors import FailedError, NotNowError
 from unlost.http import rate_limit
 from unlost.http.concurrency import ConcurrencyLimiter, ConcurrencyOptions
 from unlost.http.connectivity import Connectivity, ResponseOrigin
-from unlost.http.exchange import HttpExchange, RequestTrace, StreamingResponse, Timeouts
+from unlost.http.exchange import HttpExchange, RequestTrace, StreamingResponse
 from unlost.http.limit_store import LimitStore
 from unlost.http.models import HttpRequest, HttpResponse, user_agent
+from unlost.http.policy import MAX_WAITS, RETRIES, TIMEOUTS, RetryPolicy, Timeouts
 from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.http.rate_limit import RateLimitState
 from unlost.http.rate_limiter import Permit, RateLimiter, WaitBudget, not_now_error
 from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url, registered_hosts, resolve_redirect
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
 
-DEFAULT_RETRIES = 2
-"""Retries of a request that failed in a way that often passes. Each costs the archive as much as a new request."""
-
 _DIGESTED_PAGE_BYTES = 1 << 16  # beginning of a page that is compared to recognize the page of a captive portal
-_RETRY_SECONDS = 1.0  # before the first retry; four times as long before each further one
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 # Codings that every archive supports. Captured bodies may have other ones, and are decoded, too.
 _ACCEPT_ENCODING = "gzip, deflate"
@@ -55,8 +49,8 @@ class ArchiveHttpClient:
             NotNowError at once.
         connections_per_host: Limit of requests in flight to one host.
         use_proxies: Use the proxies of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
-        retries: Retries, with growing delays, of requests that failed in a way that often passes. With 0, only a
-            request sent on a connection that turned out to be closed is retried, once and at once.
+        retries: Which failed requests are retried. Without retries, only a request sent on a connection that turned
+            out to be closed is retried, once and at once.
         warn: Receives a warning, once, if there is no contact. By default, the log of this module.
         resolver: Resolves host names; by default, the system's resolver.
         connectivity: Records which archives can be reached; by default, a new one that never raises OfflineError.
@@ -75,11 +69,11 @@ class ArchiveHttpClient:
         store: LimitStore,
         clock: Clock,
         contact: str | None = None,
-        timeouts: Timeouts | None = None,
-        max_wait: float = 300.0,
+        timeouts: Timeouts = TIMEOUTS["archives"],
+        max_wait: float = MAX_WAITS["archives"],
         connections_per_host: int = 6,
         use_proxies: bool = False,
-        retries: int = DEFAULT_RETRIES,
+        retries: RetryPolicy = RETRIES["archives"],
         warn: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
         connectivity: Connectivity | None = None,
@@ -90,7 +84,7 @@ class ArchiveHttpClient:
         self._clock = clock
         self._rate_limiter = RateLimiter(store, clock, share)
         self._own_headers = f"User-Agent: {user_agent(contact)}\r\nAccept-Encoding: {_ACCEPT_ENCODING}\r\n"
-        self._timeouts = timeouts or Timeouts()
+        self._timeouts = timeouts
         self._max_wait = max_wait
         self._max_slot_wait = max_slot_wait
         self._concurrency = concurrency or ConcurrencyOptions.fixed(connections_per_host)
@@ -451,13 +445,13 @@ def _redirect_target(location: str, base: HttpUrl, archive: Archive) -> HttpUrl:
         raise FailedError(f"a redirect to {location[:100]!r}: {error}", archive.id, "redirects") from error
 
 
-def _retry_delay(error: FailedError, tries: int, pending: _PendingRequest, retries: int) -> float | None:
+def _retry_delay(error: FailedError, tries: int, pending: _PendingRequest, policy: RetryPolicy) -> float | None:
     """Return the seconds to wait before a retry; None if it would not help, or there is no time left for it."""
-    is_reused = pending.trace is not None and pending.trace.is_reused
-    if retries == 0:
+    is_first_on_reused = pending.trace is not None and pending.trace.is_reused and tries == 0
+    if not policy.retries:
         # Servers close idle connections, possibly just as a request is sent (RFC 9112, section 9.3.1).
-        return 0.0 if error.kind == "reset" and is_reused and tries == 0 else None
+        return 0.0 if error.kind == "reset" and is_first_on_reused else None
     # A timeout on a reused connection may mean that the connection is dead; on a new one it would happen again.
-    is_transient = error.kind in {"reset", "status"} or (error.kind == "timeout" and is_reused and tries == 0)
-    pause = _RETRY_SECONDS * 4**tries
-    return pause if is_transient and tries < retries and pause < pending.seconds_left else None
+    is_transient = policy.allows(error.kind, tries) or (error.kind == "timeout" and is_first_on_reused)
+    delay = policy.delay_before(tries)
+    return delay if is_transient and delay < pending.seconds_left else None

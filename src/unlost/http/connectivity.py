@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from unlost.errors import FailedError, OfflineError
 from unlost.http import url as http_url
-from unlost.http.exchange import HttpExchange, RequestTrace, Timeouts
+from unlost.http.exchange import HttpExchange, RequestTrace
+from unlost.http.policy import Timeouts
 from unlost.http.pool import ConnectionPool, Resolver, open_pools
 from unlost.registry.models import Archive
 
