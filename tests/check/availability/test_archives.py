@@ -162,6 +162,12 @@ def test_failed_query_is_not_an_absence(file: Path) -> None:
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
             assert len(set(second.asked)) == POLICIES["check"].failures
+            # The next run queries it again. One response resets the count.
+            del second.answers[f"/none/{next(iter(PAGES)).uri}"]
+            second.asked.clear()
+            second.answers.clear()
+            result, found = await targets_of.send(first.archive(), failing(second))
+            assert (list(result.given_up), found.states[AvailabilityState.UNKNOWN]) == ([], 0)
 
     run(file, work)
 
