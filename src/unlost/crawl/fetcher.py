@@ -24,8 +24,8 @@ from unlost.http.exchange import (
 )
 from unlost.http.models import new_body, user_agent
 from unlost.http.policy import TIMEOUTS, Timeouts
-from unlost.http.pool import ConnectionPool, Resolver, open_pools
-from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
+from unlost.http.pool import ConnectionPool, ConnectionPools, NotPublicError, Resolver
+from unlost.http.url import HostPort, HttpUrl, parse_url
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -113,18 +113,18 @@ class Fetcher:
         self._allowed_origins: set[HostPort] = set()
         for each in allowed_urls:
             self.allow_origin(each)
-        self._pools: dict[bool, ConnectionPool] = {}
+        self._pools: ConnectionPools | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the connection pools: one for allowed origins, one for public hosts."""
-        self._pools = open_pools(self._resolver, use_proxies=self._use_proxies)
+        """Open the connection pools."""
+        self._pools = ConnectionPools(self._resolver, use_proxies=self._use_proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections."""
-        for pool in self._pools.values():
-            pool.close()
-        self._pools = {}
+        if self._pools is not None:
+            self._pools.close()
+        self._pools = None
 
     def allow_origin(self, uri: str) -> None:
         """Allow the host and port of a URL, even in a private network. Ignores invalid URLs."""
@@ -142,12 +142,12 @@ class Fetcher:
             url = parse_url(request.uri)
         except ValueError as error:
             raise SiteError(f"not an address to visit: {error}", "malformed") from error
-        is_allowed = url.host_port in self._allowed_origins
-        if not is_allowed and not may_be_public_host(url.host_port.host):
-            raise SiteError(f"{url.host_port.host[:100]} is inside a network: a page must not lead there", "redirects")
-        pool = self._pools.get(is_allowed)
-        if pool is None:
-            raise RuntimeError("use `async with Visitor(…)`")
+        if self._pools is None:
+            raise RuntimeError("use `async with Fetcher(…)`")
+        try:
+            pool = self._pools.for_host(url.host_port.host, is_named=url.host_port in self._allowed_origins)
+        except NotPublicError as error:
+            raise SiteError(f"{error}: a page must not lead there", "redirects") from error
         fields = self._build_headers(request)
         retries_left = _MAX_STALE_CONNECTIONS
         while True:

@@ -35,7 +35,9 @@ from unlost.http.policy import RetryPolicy as RetryPolicy
 from unlost.http.policy import Timeouts as Timeouts
 from unlost.http.pool import AddressInfo as AddressInfo
 from unlost.http.pool import ConnectionPool as ConnectionPool
+from unlost.http.pool import ConnectionPools as ConnectionPools
 from unlost.http.pool import ConnectTimeoutError as ConnectTimeoutError
+from unlost.http.pool import NotPublicError as NotPublicError
 from unlost.http.pool import SystemResolver as SystemResolver
 from unlost.http.pool import literal_address_info as literal_address_info
 from unlost.http.rate_limit import DAY as DAY

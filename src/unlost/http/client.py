@@ -21,10 +21,10 @@ from unlost.http.exchange import HttpExchange, RequestTrace, StreamingResponse
 from unlost.http.limit_store import LimitStore
 from unlost.http.models import HttpRequest, HttpResponse, user_agent
 from unlost.http.policy import MAX_WAITS, RETRIES, TIMEOUTS, RetryPolicy, Timeouts
-from unlost.http.pool import ConnectionPool, Resolver, open_pools
+from unlost.http.pool import ConnectionPools, NotPublicError, Resolver
 from unlost.http.rate_limit import RateLimitState
 from unlost.http.rate_limiter import Permit, RateLimiter, WaitBudget, not_now_error
-from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url, registered_hosts, resolve_redirect
+from unlost.http.url import HostPort, HttpUrl, parse_url, registered_hosts, resolve_redirect
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
 
 _DIGESTED_PAGE_BYTES = 1 << 16  # beginning of a page that is compared to recognize the page of a captive portal
@@ -96,21 +96,21 @@ class ArchiveHttpClient:
         self._warn = warn
         self._has_warned = contact is not None
         self._resolver = resolver
-        self._pools: dict[bool, ConnectionPool] = {}
+        self._pools: ConnectionPools | None = None
         self._refusals: dict[str, _RefusedConnection] = {}  # by archive: refused connections not yet explained
         self.connectivity = connectivity or Connectivity()
         self.request_counts: Counter[tuple[str, RequestKind]] = Counter()
 
     async def __aenter__(self) -> Self:
-        """Open the pools: one for hosts in the registry, one for others."""
-        self._pools = open_pools(self._resolver, use_proxies=self._use_proxies)
+        """Open the connection pools."""
+        self._pools = ConnectionPools(self._resolver, use_proxies=self._use_proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections. A refused connection that is still unexplained becomes a short block."""
-        for pool in self._pools.values():
-            pool.close()
-        self._pools = {}
+        if self._pools is not None:
+            self._pools.close()
+        self._pools = None
         if not self.connectivity.is_local_refusal():
             await self._block_refusing_archives(is_confirmed=False)
 
@@ -176,12 +176,13 @@ class ArchiveHttpClient:
         is_registered = host_port in registered
         # Most archives use more ports than are registered: they redirect from http to https.
         is_own_host = host_port.host in {each.host for each in registered}
-        pool = self._pools.get(is_registered)
-        if pool is None:
-            raise RuntimeError("use `async with Courier(…)`")
-        if not is_registered and not may_be_public_host(host_port.host):
+        if self._pools is None:
+            raise RuntimeError("use `async with ArchiveHttpClient(…)`")
+        try:
+            pool = self._pools.for_host(host_port.host, is_named=is_registered)
+        except NotPublicError as error:
             self.connectivity.raise_if_offline()
-            raise FailedError(f"{host_port.host[:100]} is inside a network", archive.id, "redirects")
+            raise FailedError(str(error), archive.id, "redirects") from error
         limiter = self._limiter(host_port, is_registered=is_registered)
         permit = await self._acquire_permit(archive, pending, limiter, host_port)
 
