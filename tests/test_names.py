@@ -31,7 +31,7 @@ SHARED_FUNCTION_NAMES = {
 
 # What a newcomer searches for, and the module that the search has to show among its first three hits.
 SEARCHES = {
-    "retry policy": "http/client.py",
+    "retry policy": "http/policy.py",
     "archive kind": "archives/factory.py",
     "index format": "index/detection.py",
     "report column": "report/recovery/serializers.py",

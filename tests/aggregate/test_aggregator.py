@@ -19,9 +19,9 @@ from tests.aggregate.stubs import (
 )
 from tests.aggregate.tasks import A, B, C, run, union
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import ConcurrencyLimits, MementoAggregator, RoutingOptions, UpstreamResult
+from unlost.aggregate import CacheControl, ConcurrencyLimits, MementoAggregator, RoutingOptions, UpstreamResult
 from unlost.errors import BusyError, FailedError, UriError
-from unlost.http import BreakerConfig, BreakerRegistry, HttpRequest
+from unlost.http import POLICIES, BreakerPolicy, BreakerRegistry, HttpRequest
 
 
 def test_mementos_of_all_archives_are_merged() -> None:
@@ -202,11 +202,36 @@ def test_open_breakers_and_passed_over_archives_are_reported() -> None:
     async def work() -> None:
         clock = VirtualClock()
         router = FixedRouter(make_archive("a"), passed_over=("z", "y"))
-        breakers = BreakerRegistry(clock, BreakerConfig(max_consecutive_failures=1))
+        breakers = BreakerRegistry(clock, BreakerPolicy(failures=1, pause=30.0))
         archives = Archives(a=FailedError("broken", "a", "reset"))
         async with MementoAggregator(router, archives, clock, breakers=breakers) as aggregator:
             assert (await aggregator.find(PAGE)).passed_over == ("y", "z")
             assert outcomes(await aggregator.find(PAGE)) == {"a": "dormant"}
             assert len(archives.queried) == 1
+
+    run(work())
+
+
+def test_failing_archive_is_skipped_and_tried_again_after_the_pause() -> None:
+    """As `POLICIES["aggregate"]` says; a success closes the circuit."""
+    policy = POLICIES["aggregate"]
+
+    async def work() -> None:
+        clock = VirtualClock()
+        archives = Archives(a=FailedError("broken", "a", "reset"))
+        async with MementoAggregator(FixedRouter(make_archive("a")), archives, clock) as aggregator:
+
+            async def query(count: int) -> int:
+                before = len(archives.queried)
+                for _ in range(count):
+                    await aggregator.find(f"{PAGE}/{len(archives.queried)}", cache_control=CacheControl(no_cache=True))
+                return len(archives.queried) - before
+
+            assert await query(policy.failures + 3) == policy.failures
+            clock.advance(policy.pause)
+            assert await query(2) == 1
+            archives.behaviours["a"] = b""
+            clock.advance(policy.growth * policy.pause)
+            assert await query(3) == 3
 
     run(work())

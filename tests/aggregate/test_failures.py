@@ -184,7 +184,7 @@ def test_open_circuit_removes_the_delay_of_a_hanging_archive() -> None:
         async with make_aggregator(archives, clock, limits=bounds) as aggregator:
             for number in range(3):
                 await aggregator.find(f"{PAGE}/{number}")
-            assert aggregator.breakers.statuses()["f"].state is BreakerState.DORMANT
+            assert aggregator.breakers.statuses()["f"].state is BreakerState.OPEN
             for number in range(40):
                 clock.advance(1 if number != 30 else 10)
                 begun = time.monotonic()

@@ -20,8 +20,8 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
-from unlost.http import FAILURE_OUTCOMES, Timeouts
+from unlost.aggregate import ConcurrencyLimits, MementoAggregator
+from unlost.http import FAILURE_OUTCOMES, MAX_WAITS, Timeouts
 from unlost.memento import Mementos, MementoTuple
 from unlost.registry import Archive, ArchiveKind
 
@@ -124,7 +124,7 @@ async def run_proxies(archives: dict[str, Archive], faults: dict[str, str]) -> A
                     proxy.charset = fault.partition(" ")[2]
                 proxies[name], targets[name] = proxy, proxy.before(archive)
         client = await stack.enter_async_context(
-            make_http_client(clock, timeouts=SHORT_TIMEOUTS, max_wait=MAX_LIMIT_WAIT)
+            make_http_client(clock, timeouts=SHORT_TIMEOUTS, max_wait=MAX_WAITS["aggregate"])
         )
         proxied = MementoAggregator(FixedRouter(*targets.values()), client, clock, limits=BOUNDS)
         yield ProxiedArchives(await stack.enter_async_context(proxied), proxies, targets, clock)

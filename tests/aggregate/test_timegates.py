@@ -23,6 +23,7 @@ from unlost.aggregate import (
     memento_link_header,
 )
 from unlost.errors import NotKeptError
+from unlost.http import RETRIES
 from unlost.memento import LinkFormatTimeMap, read_timemap
 from unlost.problems import Problems
 
@@ -62,7 +63,7 @@ def run_with_archive(
 
     async def watched() -> None:
         listener = RecordingListener()
-        async with make_http_client(retries=0) as client, faulty(respond) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(respond) as server:
             archive = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             aggregator = MementoAggregator(
                 FixedRouter(archive), client, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[listener]
@@ -245,7 +246,7 @@ def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
         await (redirecting() if talk.path.startswith("/gate/") else list_all)(talk)
 
     async def work() -> None:
-        async with make_http_client(retries=0) as client, faulty(respond) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(respond) as server:
             both = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             plain = replace(both, id="b", timegate=None)
             async with MementoAggregator(FixedRouter(both, plain), client, VirtualClock()) as aggregator:

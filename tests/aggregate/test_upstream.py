@@ -29,7 +29,7 @@ from unlost.aggregate import (
 )
 from unlost.capture import Capture
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
-from unlost.http import AddressInfo, ConnectTimeoutError, HttpClient, HttpRequest, HttpResponse
+from unlost.http import RETRIES, AddressInfo, ConnectTimeoutError, HttpClient, HttpRequest, HttpResponse
 from unlost.registry import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
@@ -286,7 +286,7 @@ def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, mo
             talk.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=0) as client, faulty(broken) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(broken) as server:
             found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         listed = [row.datetime for row in found.mementos]
         assert listed == datetimes[: len(listed)]
@@ -309,7 +309,7 @@ def test_broken_body_without_mementos_has_the_outcome_of_the_error(end: str) -> 
         talk.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=0) as client, faulty(broken) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(broken) as server:
             found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         assert found.report.outcome == found.final_outcome == {"hang": "timeout"}.get(end, end)
 

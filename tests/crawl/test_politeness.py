@@ -3,10 +3,12 @@
 import asyncio
 from itertools import pairwise
 from pathlib import Path
+from socket import gaierror
 
 import pytest
 
-from tests.crawl.live_site import Page, html, serve_live_site, text
+from tests.crawl.live_site import FixedResolver, Page, html, serve_live_site, text
+from tests.neighbours.faults import Talk
 from unlost.crawl import (
     MAX_DELAY_SECONDS,
     CrawlConfig,
@@ -18,6 +20,7 @@ from unlost.crawl import (
     read_resources,
 )
 from unlost.errors import RobotsError
+from unlost.http import POLICIES, AddressInfo
 
 MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html() for number in range(8)}}
 
@@ -158,5 +161,54 @@ def test_polite_fetcher_works_without_a_crawl() -> None:
             assert site.server.paths == ["/robots.txt", "/", "/"]
             gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
             assert min(gaps) >= 5.0
+
+    asyncio.run(run())
+
+
+class BreakableResolver(FixedResolver):
+    """A resolver that fails for one host while it is broken."""
+
+    def __init__(self, broken_host: str) -> None:
+        super().__init__()
+        self.is_broken = False
+        self.failures = 0
+        self._broken_host = broken_host
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the address, or fail."""
+        if self.is_broken and host == self._broken_host:
+            self.failures += 1
+            raise gaierror("no address")
+        return await super().resolve(host, port)
+
+
+def test_unreachable_host_is_skipped_and_tried_again_after_the_pause(tmp_path: Path) -> None:
+    """As `POLICIES["crawl"]` says: the trial is in the same run if that is still in progress."""
+    policy = POLICIES["crawl"]
+    resolver = BreakableResolver("a.example")
+
+    async def run() -> None:
+        async with serve_live_site({}) as site:
+
+            async def respond(talk: Talk) -> None:
+                host = talk.headers["host"].partition(":")[0]
+                links = [f"/{number}" for number in range(20)] if host == "a.example" and talk.path == "/" else []
+                if talk.path == "/":
+                    resolver.is_broken = host == "a.example"
+                    if host == "b.example":
+                        assert resolver.failures == policy.failures
+                        site.clock.advance(policy.pause)
+                response = Page(b"", 404) if talk.path == "/robots.txt" else html(*links)
+                await talk.answer(response.status, response.body, content_type="text/html", connection="close")
+
+            site.server.answering = respond
+            starts = tuple(f"http://{name}.example:{site.server.port}/" for name in "ab")
+            options = {"hosts_at_once": 1, "resolver": resolver, "sitemaps": False}
+            result = await site.crawl(tmp_path / "crawl", starts=starts, **options)
+            assert [event for event, _ in site.events].count("closed") == 1
+        failed = [each for each in read_resources(tmp_path / "crawl") if each.outcome is CrawlOutcome.FAILED]
+        assert [each.reason for each in failed] == ["dns"] * policy.failures
+        assert (result.suspended_hosts, result.is_done) == ({}, True)
+        assert result.counts[CrawlOutcome.FETCHED] == 2 + 20 - policy.failures
 
     asyncio.run(run())

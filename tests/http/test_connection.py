@@ -9,7 +9,7 @@ from tests.http.handlers import OK, script
 from tests.http.harness import HASTY, kind_of, run_server, status_and_body
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
-from unlost.http import SystemResolver, parse_url, pool
+from unlost.http import RETRIES, SystemResolver, parse_url, pool
 
 __all__ = ["run"]
 
@@ -222,7 +222,7 @@ def test_unread_body_is_not_part_of_the_next_response(run: Run, status: int, siz
     large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
 
     async def ask() -> None:
-        async with run_server(script(large, OK), retries=0) as it:
+        async with run_server(script(large, OK), retries=RETRIES["aggregate"]) as it:
             assert await kind_of(it, max_bytes=1000) == kind
             assert await status_and_body(it) == (200, b"ok")
             connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)

@@ -8,7 +8,7 @@ import pytest
 from tests.http.handlers import OK, faulty_first, reset, sending
 from tests.http.harness import HASTY, kind_of, run_server
 from tests.neighbours.faults import Answering, Talk
-from unlost.http import Timeouts
+from unlost.http import RETRIES, Timeouts
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_without_retries_only_a_closed_connection_is_retried() -> None:
             await talk.say(OK)
 
     async def run() -> None:
-        async with run_server(answering, retries=0) as it:
+        async with run_server(answering, retries=RETRIES["aggregate"]) as it:
             await it.send("/first")
             assert (await it.send("/second")).status == 200
             assert await kind_of(it, "/500") == "status"

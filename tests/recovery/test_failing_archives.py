@@ -6,6 +6,7 @@ from tests.recovery.recovery_runner import SITE, RecoveryRunner, page
 from tests.recovery.stub_archive import Stub
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
+from unlost.http import POLICIES
 from unlost.recovery.state import ResourceStatus
 
 
@@ -146,3 +147,25 @@ def test_archive_that_excludes_the_site_is_not_queried_again(tmp_path: Path) -> 
     run = RecoveryRunner(tmp_path, a, b)
     assert run().is_done
     assert a.requests == ["list http://lost.example"]
+
+
+def test_failing_archive_is_tried_again_after_the_pause(tmp_path: Path) -> None:
+    """As `POLICIES["recover"]` says: one failure suspends it again, a success resumes the recovery."""
+    policy = POLICIES["recover"]
+    names = [str(number) for number in range(20)]
+    a = Stub("a", [page("", *names), *map(page, names)])
+    failed_at: list[float] = []
+
+    def fail(request: str) -> None:
+        if request.startswith("fetch") and not request.endswith("/") and len(failed_at) < policy.failures + 1:
+            failed_at.append(run.clock.now())
+            raise FailedError("timeout", "a", "timeout")
+
+    a.before = fail
+    run = RecoveryRunner(tmp_path, a)
+    result = run(connections=1, until_done=True)
+    first, last = failed_at[0], failed_at[-1]
+    assert [at - first for at in failed_at[: policy.failures]] == [0.0] * policy.failures
+    assert last - first == policy.pause
+    assert run.clock.now() - first == 2 * policy.pause
+    assert (result.suspended, result.failed, result.counts[ResourceStatus.QUEUED]) == ({}, policy.failures + 1, 0)

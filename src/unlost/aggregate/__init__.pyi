@@ -1,5 +1,4 @@
 from unlost.aggregate.aggregator import DISK_RECHECK_SECONDS as DISK_RECHECK_SECONDS
-from unlost.aggregate.aggregator import MAX_LIMIT_WAIT as MAX_LIMIT_WAIT
 from unlost.aggregate.aggregator import ConcurrencyLimits as ConcurrencyLimits
 from unlost.aggregate.aggregator import MementoAggregator as MementoAggregator
 from unlost.aggregate.archive_status import ArchiveStatus as ArchiveStatus
@@ -49,6 +48,7 @@ from unlost.aggregate.serializers import summary_text as summary_text
 from unlost.aggregate.upstream import UpstreamClient as UpstreamClient
 from unlost.aggregate.upstream import UpstreamResult as UpstreamResult
 from unlost.aggregate.upstream import classify_error as classify_error
+from unlost.aggregate.upstream import record_outcome as record_outcome
 from unlost.aggregate.urls import DateSpan as DateSpan
 from unlost.aggregate.urls import ServiceUrls as ServiceUrls
 from unlost.aggregate.urls import ascii_url as ascii_url

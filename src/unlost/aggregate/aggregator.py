@@ -20,21 +20,18 @@ from unlost.aggregate.upstream import (
     UpstreamResult,
     endpoint_of,
     merge_mementos,
+    record_outcome,
 )
 from unlost.clock import Clock
 from unlost.errors import BusyError, NotKeptError
 from unlost.http.circuit_breaker import BreakerPermit, BreakerRegistry
 from unlost.http.models import HttpClient
+from unlost.http.policy import POLICIES
 from unlost.redaction import strip_userinfo
 from unlost.uri import key as parse_key
 
 T = TypeVar("T")
 
-MAX_LIMIT_WAIT = 2.0
-"""Maximum seconds that the aggregator's HTTP client should wait for rate limits.
-
-It is less than any deadline: an archive that must not be queried for longer is reported as `not-now` and not as
-`timeout`, which its circuit breaker would count as a failure."""
 _RESPONSE_SHARE = 0.03  # share of the deadline reserved for merging and writing the response
 _MIN_DISK_LIFETIME = 300.0  # seconds; partial results, which live for a minute, stay in memory
 _MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
@@ -163,7 +160,7 @@ class FanOut:
                 uri, target, self._clock.now(), endpoint_of(archive), NO_MEMENTOS, report, "malformed"
             )
         finally:
-            self._breakers.breaker(archive.id).record(permit, outcome, message, uri)
+            record_outcome(self._breakers.breaker(archive.id), permit, outcome, message, uri)
         self._listeners.on_upstream_result(result)
         return result
 
@@ -307,7 +304,7 @@ class MementoAggregator:
 
     Args:
         router: Chooses the archives.
-        client: Sends the requests; it should wait for rate limits for at most `MAX_LIMIT_WAIT` seconds.
+        client: Sends the requests; it should wait for rate limits for at most `MAX_WAITS["aggregate"]` seconds.
         clock: Source of time.
         breakers: Circuit breakers of the archives.
         memory: Cache in memory.
@@ -330,7 +327,7 @@ class MementoAggregator:
         limits: ConcurrencyLimits = ConcurrencyLimits(),  # noqa: B008
         listeners: Sequence[UpstreamListener] = (),
     ) -> None:
-        self.breakers = breakers or BreakerRegistry(clock)
+        self.breakers = breakers or BreakerRegistry(clock, POLICIES["aggregate"])
         self.memory = MemoryCache(clock) if memory is None else memory
         self.disk = disk
         self._router = router

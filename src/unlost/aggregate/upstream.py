@@ -24,7 +24,9 @@ from unlost.errors import (
     UnsupportedError,
     UsageError,
 )
+from unlost.http.circuit_breaker import BreakerPermit, CircuitBreaker
 from unlost.http.models import HttpClient
+from unlost.http.policy import FAILURE_OUTCOMES
 from unlost.http.pool import ConnectTimeoutError
 from unlost.http.rate_limiter import NOT_SENT
 from unlost.logs import upstream
@@ -95,6 +97,32 @@ class UpstreamResult(NamedTuple):
     final_outcome: ArchiveOutcome
     known_ends: tuple[bool, bool] = (True, True)
     retry_at: float | None = None
+
+
+NEUTRAL_OUTCOMES = frozenset({"not-now", "limited", "dormant"})
+"""The outcomes that count neither as success nor as failure of an archive: no request was sent."""
+
+
+def record_outcome(
+    breaker: CircuitBreaker, permit: BreakerPermit, outcome: str | None, message: str = "", uri: str = ""
+) -> None:
+    """Record the outcome of a request with the archive's circuit breaker.
+
+    Outcomes that are neither failures nor neutral count as success, including `http-4xx`.
+
+    Args:
+        breaker: The circuit breaker.
+        permit: The permission returned by `CircuitBreaker.acquire`.
+        outcome: As `UpstreamResult.final_outcome`; None for a cancelled request.
+        message: The error message of a failure.
+        uri: The requested page.
+    """
+    if outcome is None or outcome in NEUTRAL_OUTCOMES:
+        breaker.release(permit)
+    elif outcome in FAILURE_OUTCOMES:
+        breaker.record_failure(outcome, message, permit=permit, uri=uri)
+    else:
+        breaker.record_success(permit)
 
 
 class UpstreamClient:

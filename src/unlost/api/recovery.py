@@ -19,6 +19,7 @@ from unlost.errors import InputError, UsageError
 from unlost.export.formats import ExportOptions, ExportSummary, ExternalLinks, export_recovery
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import FileLimitStore
+from unlost.http.policy import MAX_WAITS
 from unlost.recovery.events import EventListener, ignore_event
 from unlost.recovery.options import (
     MAX_REQUISITE_BYTES,
@@ -222,7 +223,6 @@ class Recovery:
 
 Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
 """One or several paths."""
-_MAX_WAIT_SECONDS = 900.0  # that a request waits for rate limits, quotas and blocks; longer waits fail at once
 
 
 async def recover_async(
@@ -347,7 +347,7 @@ async def recover_async(
         raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
     http_client = ArchiveHttpClient(
         FileLimitStore(paths.state_folder() / "limits", warn=log_warning), SystemClock(), contact,
-        max_wait=_MAX_WAIT_SECONDS, connections_per_host=connections, use_proxies=proxies, warn=log_info,
+        max_wait=MAX_WAITS["api"], connections_per_host=connections, use_proxies=proxies, warn=log_info,
     )  # fmt: skip
     session = RecoverySession(
         Path(output), options, sources, http_client, SystemClock(), run_options, on_event or ignore_event,

@@ -43,7 +43,6 @@ from unlost.archives.probe import probe_archives as probe_archives
 from unlost.archives.replay import ReplayClient as ReplayClient
 from unlost.archives.replay import decompress_gzip_text as decompress_gzip_text
 from unlost.archives.sample_state import SampleState as SampleState
-from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES as MAX_CONSECUTIVE_FAILURES
 from unlost.archives.sampler import ArchiveSampler as ArchiveSampler
 from unlost.archives.sampler import EarlyStop as EarlyStop
 from unlost.archives.sampler import FullTextSearch as FullTextSearch

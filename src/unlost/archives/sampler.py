@@ -32,9 +32,11 @@ from unlost.archives.sample_state import (
 )
 from unlost.atomic import atomic_file
 from unlost.capture import Capture
-from unlost.clock import Clock
+from unlost.clock import Clock, SystemClock
 from unlost.errors import DateError, ExcludedError, FailedError, ListCutError, NotNowError, UnsupportedError, UriError
+from unlost.http.circuit_breaker import CircuitBreaker
 from unlost.http.models import HttpClient, HttpRequest
+from unlost.http.policy import POLICIES
 from unlost.index.ukvs import UkvsHeader, UkvsRow, write_ukvs
 from unlost.logs.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
 from unlost.mementomap.builder import MAP_CONTEXT
@@ -45,8 +47,6 @@ from unlost.text_lines import TextSource, read_urls, source_name
 from unlost.uri import DEFAULT_RULES, keys
 from unlost.uri.normalize import normalize_input_url
 
-MAX_CONSECUTIVE_FAILURES = 20
-"""Number of consecutive failures that end a run, so that an archive that is down is not queried for a million pages."""
 HITS_PER_PAGE = 50
 """Results per page: the default of Arquivo.pt, which returns at most 500 results over all pages of a search."""
 SEARCH_PROBLEM_KINDS = {
@@ -182,7 +182,7 @@ class ArchiveSampler:
         self._clock = clock
         self._language = language
         self._on_answer = on_answer
-        self._failures = 0
+        self._breaker = CircuitBreaker(clock, POLICIES["sample"], client.archive.id)
         self._stop: EarlyStop | None = None
 
     async def run(self, concurrency: int = 4, limit: int | None = None) -> EarlyStop | None:
@@ -222,11 +222,10 @@ class ArchiveSampler:
             language = await self._read_language(tally) if self._language and outcome == "hit" else UNKNOWN
         except FailedError as error:
             self._record_outcome(page, error.kind, begun, _CaptureTally())
-            self._failures += 1
-            if self._failures >= MAX_CONSECUTIVE_FAILURES:
-                self._stop = self._stop or EarlyStop(error, self._failures)
+            if self._breaker.record_failure(error.kind, str(error)):
+                self._stop = self._stop or EarlyStop(error, POLICIES["sample"].failures)
             return
-        self._failures = 0
+        self._breaker.record_success()
         self._record_outcome(page, outcome, begun, tally, language)
 
     async def _count_captures(self, page: SampledPage, tally: "_CaptureTally") -> str:
@@ -478,19 +477,19 @@ class SearchSampler:
         The next run resumes failed searches. An interrupted run resumes with the same result as an uninterrupted one.
         """
         self._state.retry_failed()
-        failures = 0
+        breaker = CircuitBreaker(SystemClock(), POLICIES["sample"])
         while self._state.requests < requests and (term := self._state.next_term()) is not None:
             try:
                 results = await self._search.search(term.term, term.offset)
             except NotNowError as error:
                 return EarlyStop(error)
             except (FailedError, ExcludedError) as error:
-                self._state.record_search_failure(term, error.kind if isinstance(error, FailedError) else "excluded")
-                failures += 1
-                if failures >= MAX_CONSECUTIVE_FAILURES:
-                    return EarlyStop(error, failures)
+                kind = error.kind if isinstance(error, FailedError) else "excluded"
+                self._state.record_search_failure(term, kind)
+                if breaker.record_failure(kind, str(error)):
+                    return EarlyStop(error, POLICIES["sample"].failures)
             else:
-                failures = 0
+                breaker.record_success()
                 self._record_results(term, results)
             self._on_answer()
         return None

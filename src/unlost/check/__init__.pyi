@@ -1,4 +1,3 @@
-from unlost.check.archives import MAX_FAILURES as MAX_FAILURES
 from unlost.check.archives import ArchiveAccess as ArchiveAccess
 from unlost.check.archives import ArchiveQueryResult as ArchiveQueryResult
 from unlost.check.archives import AvailabilityQuery as AvailabilityQuery

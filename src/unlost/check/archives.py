@@ -17,8 +17,11 @@ from unlost.archives.base import ArchiveClient, FetchedCapture
 from unlost.capture import Capture
 from unlost.check.availability import ArchiveHolding, ResourceAvailability
 from unlost.check.visit_store import CurrentVisit, ListingResult
+from unlost.clock import SystemClock
 from unlost.crawl.models import LiveResource
 from unlost.errors import ArchiveError, UnsupportedError, UriError
+from unlost.http.circuit_breaker import BreakerRegistry, CircuitBreaker
+from unlost.http.policy import POLICIES
 from unlost.quality import PageResponse, classify_page
 from unlost.registry.models import Archive
 
@@ -119,8 +122,6 @@ async def fetch_listing(
     return ListingResult(archive, prefix, True, listing.rows), listing
 
 
-MAX_FAILURES = 5
-"""Consecutive failures after which an archive is not queried again during this visit."""
 UrlProber = Callable[[list[str]], Awaitable[list[LiveResource]]]
 """Requests URLs of a live site, and returns the responses as resources."""
 
@@ -318,8 +319,8 @@ class AvailabilityQuery:
     async def _query_archive(
         self, name: str, queries: list[tuple[int, str, str | None, RouteTarget]], on_query: Callable[[], None]
     ) -> None:
-        """Query one archive for one resource after the other, until it fails `MAX_FAILURES` times in a row."""
-        failures = 0
+        """Query one archive for one resource after the other, until its circuit opens."""
+        breaker = CircuitBreaker(SystemClock(), POLICIES["check"], name)
         for resource_id, uri, mime, target in queries:
             result = await self._access.upstream.query(uri, target, float("inf"))
             on_query()
@@ -328,8 +329,11 @@ class AvailabilityQuery:
             self._visit.record_query(
                 resource_id, name, _holding_of_timemap(result, target.archive, mime), has_answered=is_good
             )
-            failures = 0 if is_good else failures + 1
-            if report.outcome == "not-now" or failures >= MAX_FAILURES:
+            if is_good:
+                breaker.record_success()
+            else:
+                breaker.record_failure(report.outcome, report.message)
+            if report.outcome == "not-now" or not breaker.allows_request():
                 self._result.given_up[name] = report.message or report.outcome
                 return
 
@@ -363,7 +367,6 @@ GOOD_CAPTURE = ""
 _MAX_ARCHIVES = 2  # per page; the archives with the newest captures come first
 _CONCURRENT_PAGES = 4
 _MAX_CLASSIFIED_BYTES = 1 << 20  # of a capture's body
-_MAX_CAPTURE_FAILURES = 3  # consecutive; then no more captures are requested from the archive
 
 
 class CaptureSampler:
@@ -381,7 +384,7 @@ class CaptureSampler:
         self._visit = visit
         self._clients = clients
         self._max_pages = max_pages
-        self._failures: dict[str, int] = {}
+        self._breakers = BreakerRegistry(SystemClock(), POLICIES["check-captures"])
 
     async def classify_sample(self, archives: tuple[str, ...]) -> None:
         """Classify the sample and store the verdicts.
@@ -429,14 +432,14 @@ class CaptureSampler:
 
     async def _classify_capture(self, archive: str, uri: str, date: str) -> str | None:
         client = self._clients.get(archive)
-        if client is None or self._failures.get(archive, 0) >= _MAX_CAPTURE_FAILURES:
+        if client is None or not self._breakers.allows_request(archive):
             return None
         try:
             capture = await client.get(uri, date)
-        except (ArchiveError, UriError):
-            self._failures[archive] = self._failures.get(archive, 0) + 1
+        except (ArchiveError, UriError) as error:
+            self._breakers.breaker(archive).record_failure(type(error).__name__, str(error))
             return None
-        self._failures[archive] = 0
+        self._breakers.record_success(archive)
         return "absent" if capture is None else await asyncio.to_thread(_classify_body, capture)
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from unlost._core import VERSION
 from unlost.clock import Clock, SystemClock
 from unlost.crawl.extractor import ExtractedContents, extract_contents
-from unlost.crawl.fetcher import DEFAULT_TIMEOUTS, Fetcher, FetchRequest, FetchResponse
+from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
 from unlost.crawl.frontier import CrawlFrontier
 from unlost.crawl.models import CrawlConfig, CrawlOutcome, CrawlResult
 from unlost.crawl.politeness import (
-    MAX_WAIT_SECONDS,
     EventCallback,
     FetchStoppedError,
     PoliteFetcher,
@@ -27,7 +26,8 @@ from unlost.crawl.scope import host_of_name as named_host
 from unlost.crawl.state import QUEUED_STATUS, CrawlState, QueuedUrl
 from unlost.crawl.warc_store import MAX_WARC_BYTES, CrawlWarcStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError, UriError
-from unlost.http.exchange import Timeouts
+from unlost.http.circuit_breaker import BreakerRegistry
+from unlost.http.policy import MAX_WAITS, POLICIES, RETRIES, TIMEOUTS, Timeouts
 from unlost.http.pool import Resolver
 from unlost.http.url import parse_url
 from unlost.uri.names import page_name
@@ -35,11 +35,6 @@ from unlost.warc.records import Payload, payload_and_block_digests
 
 # Larger bodies are parsed and stored in a thread; for smaller ones, switching threads costs more than the work.
 _MAX_INLINE_BYTES = 1 << 17
-_MAX_ATTEMPTS = 2  # per URL, after a timeout or a connection reset
-_RETRIED_KINDS = frozenset({"timeout", "reset"})
-_CONNECTION_FAILURE_KINDS = frozenset({"refused", "dns", "unreachable", "proxy"})
-_MAX_CONNECTION_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
-_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
 _MAX_HEADER_CHARS = 4_096  # of each header value stored in the state
 
 
@@ -52,8 +47,8 @@ async def crawl(
     write_warcs: bool = True,
     on_event: EventCallback = lambda _, __: None,
     should_stop: Callable[[], bool] = lambda: False,
-    timeouts: Timeouts = DEFAULT_TIMEOUTS,
-    max_wait: float = MAX_WAIT_SECONDS,
+    timeouts: Timeouts = TIMEOUTS["live"],
+    max_wait: float = MAX_WAITS["live"],
     use_proxies: bool = False,
     resolver: Resolver | None = None,
     warc_bytes: int = MAX_WARC_BYTES,
@@ -133,8 +128,7 @@ class _CrawlRun:
         self._fetched = state.counts_by_status().get(CrawlOutcome.FETCHED.value, 0)
         self._bytes = state.fetched_bytes()
         self._in_flight = 0
-        self._suspended_hosts: dict[str, float] = {}
-        self._connection_failures: dict[str, int] = {}
+        self._breakers = BreakerRegistry(clock, POLICIES["crawl"])
         self._searched_origins: set[str] = set()
         self._disk_lock = asyncio.Lock()
         self._new_work = asyncio.Event()
@@ -156,7 +150,7 @@ class _CrawlRun:
             return (
                 []
                 if self._is_finished()
-                else [host for host in self._state.queued_hosts() if host not in self._suspended_hosts]
+                else [host for host in self._state.queued_hosts() if self._breakers.allows_request(host)]
             )
 
         await run_host_tasks(hosts, self._fetch_host, self._config.hosts_at_once, self._tasks, self._new_work)
@@ -171,7 +165,7 @@ class _CrawlRun:
         return self._is_stopped or self._limit is not None
 
     async def _fetch_host(self, host: str) -> None:
-        while not self._is_finished() and host not in self._suspended_hosts:
+        while not self._is_finished() and self._breakers.allows_request(host):
             queued = self._state.next_queued(host)
             if queued is None:
                 return
@@ -189,14 +183,15 @@ class _CrawlRun:
             await self._search_sitemaps(queued.uri)
             response = await self._fetcher.fetch(FetchRequest(queued.uri, max_bytes=self._config.bytes_each))
         except SiteWaitError as error:
-            self._suspend_host(host, error.until)
+            self._breakers.breaker(host).open(error.until, "told-to-wait", str(error))
+            self._report_suspension(host, error.until)
         except RobotsError as error:
             reason = "robots-unreachable" if error.is_temporary else "robots"
             self._record_failure(queued, CrawlOutcome.FORBIDDEN, reason)
         except SiteError as error:
             self._handle_failure(queued, host, error)
         else:
-            self._connection_failures.pop(host, None)
+            self._breakers.record_success(host)
             with response.body:
                 await self._process_response(queued, response)
 
@@ -217,17 +212,16 @@ class _CrawlRun:
         self._searched_origins.add(origin)
 
     def _handle_failure(self, queued: QueuedUrl, host: str, error: SiteError) -> None:
-        if error.kind in _CONNECTION_FAILURE_KINDS:
-            self._connection_failures[host] = self._connection_failures.get(host, 0) + 1
-            if self._connection_failures[host] >= _MAX_CONNECTION_FAILURES:
-                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
-        if error.kind in _RETRIED_KINDS and queued.attempts + 1 < _MAX_ATTEMPTS:
+        breaker = self._breakers.breaker(host)
+        breaker.record_failure(error.kind, str(error))
+        if breaker.suspension is not None:
+            self._report_suspension(host, breaker.suspension.until)
+        if RETRIES["crawl"].allows(error.kind, queued.attempts):
             self._state.requeue(queued.id)
             return
         self._record_failure(queued, CrawlOutcome.FAILED, error.kind, str(error))
 
-    def _suspend_host(self, host: str, until: float) -> None:
-        self._suspended_hosts[host] = until
+    def _report_suspension(self, host: str, until: float) -> None:
         self._on_event("closed", {"host": host, "until": until})
 
     def _record_failure(
@@ -318,7 +312,7 @@ class _CrawlRun:
             {outcome: counts.get(outcome.value, 0) for outcome in CrawlOutcome},
             counts.get(QUEUED_STATUS, 0),
             self._state.excluded_links(),
-            dict(self._suspended_hosts),
+            self._breakers.suspended_until(),
             self._state.count_robots_unreachable(),
             self._limit,
             self._is_stopped,

@@ -20,15 +20,12 @@ from unlost.http.exchange import (
     HttpExchange,
     RequestTrace,
     StreamingResponse,
-    Timeouts,
     format_request,
 )
 from unlost.http.models import new_body, user_agent
-from unlost.http.pool import ConnectionPool, Resolver, open_pools
-from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url
-
-DEFAULT_TIMEOUTS = Timeouts(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
-"""Limits of one fetch, in seconds. The total allows 64 MiB at 220 KB/s."""
+from unlost.http.policy import TIMEOUTS, Timeouts
+from unlost.http.pool import ConnectionPool, ConnectionPools, NotPublicError, Resolver
+from unlost.http.url import HostPort, HttpUrl, parse_url
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # no control characters but tab (RFC 9110, section 5.5)
@@ -106,7 +103,7 @@ class Fetcher:
         allowed_urls: Collection[str],
         clock: Clock,
         contact: str | None = None,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS["live"],
         *,
         use_proxies: bool = False,
         resolver: Resolver | None = None,
@@ -119,18 +116,18 @@ class Fetcher:
         self._allowed_origins: set[HostPort] = set()
         for each in allowed_urls:
             self.allow_origin(each)
-        self._pools: dict[bool, ConnectionPool] = {}
+        self._pools: ConnectionPools | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the connection pools: one for allowed origins, one for public hosts."""
-        self._pools = open_pools(self._resolver, use_proxies=self._use_proxies)
+        """Open the connection pools."""
+        self._pools = ConnectionPools(self._resolver, use_proxies=self._use_proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections."""
-        for pool in self._pools.values():
-            pool.close()
-        self._pools = {}
+        if self._pools is not None:
+            self._pools.close()
+        self._pools = None
 
     def allow_origin(self, uri: str) -> None:
         """Allow the host and port of a URL, even in a private network. Ignores invalid URLs."""
@@ -148,12 +145,12 @@ class Fetcher:
             url = parse_url(request.uri)
         except ValueError as error:
             raise SiteError(f"not an address to visit: {error}", "malformed") from error
-        is_allowed = url.host_port in self._allowed_origins
-        if not is_allowed and not may_be_public_host(url.host_port.host):
-            raise SiteError(f"{url.host_port.host[:100]} is inside a network: a page must not lead there", "redirects")
-        pool = self._pools.get(is_allowed)
-        if pool is None:
+        if self._pools is None:
             raise RuntimeError("use `async with Fetcher(…)`")
+        try:
+            pool = self._pools.for_host(url.host_port.host, is_named=url.host_port in self._allowed_origins)
+        except NotPublicError as error:
+            raise SiteError(f"{error}: a page must not lead there", "redirects") from error
         fields = self._build_headers(request)
         retries_left = _MAX_STALE_CONNECTIONS
         while True:

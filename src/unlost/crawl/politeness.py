@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,15 +12,12 @@ from unlost.clock import Clock
 from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
 from unlost.crawl.robots import MAX_DELAY_SECONDS, RobotsClient, RobotsRules, RobotsStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError
+from unlost.http.policy import MAX_WAITS, RETRIES
 from unlost.http.rate_limit import parse_retry_after
 from unlost.http.url import HttpUrl, parse_url
 
 EventCallback = Callable[[str, Mapping[str, object]], None]
 """Called with the name of an event and its details; docs/crawl.md lists the events."""
-MAX_WAIT_SECONDS = 300.0
-"""Longest wait that a host may demand by Retry-After before it is left for a later run."""
-_RETRY_SECONDS = 30.0  # backoff after 429 or 503 without Retry-After; multiplied by 4 for each further attempt
-_MAX_ATTEMPTS = 3  # then 429 or 503 is the response
 _MAX_RESPONSE_PAUSE_SECONDS = 30.0  # limit of the pause that equals the duration of the last response
 _POLL_SECONDS = 1.0  # interval at which `should_stop` is checked during a wait
 
@@ -62,7 +60,7 @@ class PoliteFetcher:
         clock: Clock,
         delay: float,
         *,
-        max_wait: float = MAX_WAIT_SECONDS,
+        max_wait: float = MAX_WAITS["live"],
         on_event: EventCallback = lambda _, __: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -86,7 +84,8 @@ class PoliteFetcher:
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Wait until the request may be sent, send it, and return the response.
 
-        After 429 or 503 the request is repeated, honouring Retry-After; after `_MAX_ATTEMPTS` the response is returned.
+        After 429 or 503 the request is repeated, honouring Retry-After, as `RETRIES["throttled"]` says; then the
+        response is returned.
 
         Raises:
             RobotsError: robots.txt disallows the URL.
@@ -101,13 +100,14 @@ class PoliteFetcher:
             if not rules.allows(str(url)):
                 what = "could not be had" if rules.is_unreachable else "does not want it"
                 raise RobotsError(f"{url.host_port.host[:100]}: robots.txt {what}", is_temporary=rules.is_unreachable)
-            for attempt in range(_MAX_ATTEMPTS):
+            policy = RETRIES["throttled"]
+            for retry in itertools.count():
                 response = await self._send(host, request, rules)
-                if response.status not in (429, 503) or attempt == _MAX_ATTEMPTS - 1:
+                if not policy.allows(str(response.status), retry):
                     return response
                 response.body.close()
-                self._record_retry_after(host, response, _RETRY_SECONDS * 4**attempt, url.host_port.host)
-            raise AssertionError  # the last try returns
+                self._record_retry_after(host, response, policy.delay_before(retry), url.host_port.host)
+            raise AssertionError  # the loop returns
 
     async def _get_rules(self, host: _HostState, origin: str) -> RobotsRules:
         rules = self._robots.get_cached(origin)

@@ -10,6 +10,7 @@ Modules in reading order:
 - rate_limit, limit_store, rate_limiter: rate limits and backoff as pure functions, their state, and waiting for them
 - concurrency: the adaptive limit of requests in flight
 - circuit_breaker and connectivity: skip failing archives, and distinguish them from an offline client
+- policy: the retries, timeouts, waits and circuit breakers of each use
 - client: `ArchiveHttpClient`, which combines all of these with retries, redirects and blocks
 
 The package imports registry, uri, dates, clock and errors; never archives or anything that uses it.

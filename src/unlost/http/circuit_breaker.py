@@ -1,9 +1,11 @@
-"""Circuit breakers for archives.
+"""Circuit breakers: a failing archive or host is skipped, and tried again after a pause.
 
-`CircuitBreaker` and `BreakerRegistry` serve the aggregator: a circuit opens after repeated failures, and after a while
-one trial request decides whether it closes again. `CircuitBreakers` serves recoveries: it suspends an archive after
-repeated failures, or at once when the archive asks to wait or its quota is exhausted. An archive whose circuit is open
-is not queried.
+A circuit opens after `BreakerPolicy.failures` consecutive failures, or at once if the archive asks to wait or its quota
+is exhausted. While it is open, no request is sent. After the pause it is half-open: a success closes it, a failure
+opens it again.
+
+Used by aggregate, recovery, crawl, refresh, check, watch, vault, research and the samplers of archives, each with its
+own entry in `unlost.http.policy.POLICIES`.
 """
 
 from collections import Counter, deque
@@ -12,67 +14,46 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from unlost.clock import Clock
-from unlost.errors import ArchiveError, NotNowError, UriError
+from unlost.errors import ArchiveError, FailedError, NotNowError, UriError
+from unlost.http.policy import BreakerPolicy
 from unlost.uri import key
 
-FAILURE_OUTCOMES = frozenset(
-    {"timeout", "refused", "reset", "dns", "tls", "redirect", "http-5xx", "malformed", "too-large"},
-)
-"""The outcomes that count as failures of an archive. A body that does not end in time is a `timeout`."""
-PAGE_FAILURE_OUTCOMES = frozenset({"redirect", "http-5xx", "malformed", "too-large"})
-"""The failures that may be those of single pages. They count only if pages of several hosts fail."""
-MIN_FAILING_HOSTS, FAILING_HOSTS_SECONDS = 3, 300.0
-"""Number of different hosts whose pages must fail, and within how many seconds, to count against the archive."""
-NEUTRAL_OUTCOMES = frozenset({"not-now", "limited", "dormant"})
-"""The outcomes that count neither as success nor as failure: no request was sent. All others count as success."""
+FAILING = "failing"
+"""Reason of a `Suspension` after repeated failures."""
 _WINDOW_SLOTS = 6  # counters of the sliding window, so that its memory does not grow with the requests
-LISTING_INCOMPLETE = "unlisted"
-"""Reason of a `Suspension`: the archive's list of captures is incomplete."""
-_MAX_FAILURES = 5  # consecutive failures after which an archive is suspended
-_SUSPENSION_SECONDS = 600.0
 
 
 class BreakerState(StrEnum):
     """State of a circuit."""
 
-    ACTIVE = "active"
-    """Closed: requests are sent."""
-    DORMANT = "dormant"
-    """Open: no requests are sent."""
-    TRIAL = "trial"
-    """Half-open: one trial request is sent, and its outcome decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class BreakerConfig:
-    """When a circuit opens and for how long. Times are in seconds.
-
-    The circuit opens after `max_consecutive_failures`, or if `max_failure_share` of the responses within the window
-    failed. Failures of single pages (`PAGE_FAILURE_OUTCOMES`) count for both only if pages of `MIN_FAILING_HOSTS`
-    different hosts failed within `FAILING_HOSTS_SECONDS`.
-
-    Attributes:
-        max_consecutive_failures: Consecutive failures that open the circuit.
-        max_failure_share: Share of failures within the window that opens the circuit.
-        window: Length of the window.
-        min_responses: Responses within the window below which the share does not matter.
-        open_seconds: How long the circuit is open at first; doubled each time that the trial fails.
-        max_open_seconds: Limit of that doubling.
-    """
-
-    max_consecutive_failures: int = 3
-    max_failure_share: float = 0.5
-    window: float = 60.0
-    min_responses: int = 20
-    open_seconds: float = 30.0
-    max_open_seconds: float = 900.0
+    CLOSED = "active"
+    """Requests are sent."""
+    OPEN = "dormant"
+    """No requests are sent."""
+    HALF_OPEN = "trial"
+    """The pause is over, and the outcome of the next request decides."""
 
 
 class BreakerPermit(NamedTuple):
-    """The permission to send one request. Return it with `CircuitBreaker.record`."""
+    """The permission to send one request. Return it with the outcome, or with `CircuitBreaker.release`."""
 
     era: int
     is_trial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Why requests are not sent, and until when.
+
+    Attributes:
+        until: When they may be sent again, in seconds since 1970.
+        reason: As in NotNowError, or `FAILING`, or the caller's own.
+        message: Human-readable explanation.
+    """
+
+    until: float
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +62,12 @@ class BreakerStatus:
 
     Attributes:
         state: The state.
-        since: When the state began.
+        since: When the circuit opened or closed.
         until: When a trial request may be sent; None if the circuit is closed.
-        last_failure: Outcome of the last failure.
+        last_failure: Kind of the last failure.
         last_message: Message of the last failure.
         consecutive_failures: Failures since the last success.
-        failures: All failures.
+        failures: All failures that count.
         successes: All successes.
         times_opened: How often the circuit has opened.
     """
@@ -103,33 +84,66 @@ class BreakerStatus:
 
 
 class CircuitBreaker:
-    """The circuit breaker of one archive. Not shared between event loops.
+    """The circuit breaker of one archive or host. Not shared between event loops.
+
+    Before a request, call `acquire`, which admits one trial request at a time, or `allows_request`, which limits none.
+    Afterwards, record its outcome, with the permit if there is one.
+
+    Args:
+        clock: Source of time.
+        policy: When the circuit opens, and for how long.
+        name: Name of the archive or host, for messages.
 
     >>> from unlost.clock import SystemClock
-    >>> breaker = CircuitBreaker(SystemClock(), BreakerConfig(max_consecutive_failures=1, open_seconds=0.0))
-    >>> breaker.record(breaker.acquire(), "timeout")
+    >>> breaker = CircuitBreaker(SystemClock(), BreakerPolicy(failures=1, pause=0.0))
+    >>> breaker.record_failure("timeout")
+    True
     >>> trial = breaker.acquire()
     >>> trial.is_trial, breaker.acquire() is None
     (True, True)
-    >>> breaker.record(trial, "miss")
-    >>> breaker.status().state.value
-    'active'
+    >>> breaker.record_success(trial)
+    >>> breaker.status().state.name
+    'CLOSED'
     """
 
-    def __init__(self, clock: Clock, config: BreakerConfig = BreakerConfig()) -> None:  # noqa: B008  it is frozen
+    __slots__ = (
+        "_clock",
+        "_consecutive_failures",
+        "_consecutive_hosts",
+        "_consecutive_page_failures",
+        "_era",
+        "_failing_hosts",
+        "_failures",
+        "_is_trying",
+        "_last_failure",
+        "_name",
+        "_pause",
+        "_permit",
+        "_policy",
+        "_since",
+        "_state",
+        "_successes",
+        "_suspension",
+        "_times_opened",
+        "_window",
+    )
+
+    def __init__(self, clock: Clock, policy: BreakerPolicy, name: str = "") -> None:
         self._clock = clock
-        self._config = config
-        self._window = _FailureWindow(config.window)
-        self._is_open = False
-        self._is_trying = False
+        self._policy = policy
+        self._name = name
+        self._state = BreakerState.CLOSED
+        self._suspension: Suspension | None = None  # None while the circuit is closed
+        self._is_trying = False  # a trial request with a permit is in flight
         self._era = 0
         self._permit = BreakerPermit(0, is_trial=False)
         self._since = clock.now()
-        self._open_for = 0.0
+        self._pause = policy.pause  # of the next time that the circuit opens
+        self._window = None if policy.max_failure_share is None else _FailureWindow(policy.window)
         self._consecutive_failures = 0
         self._consecutive_page_failures = 0
-        self._failing_hosts = _FailingHosts()
-        self._consecutive_hosts = _FailingHosts()
+        self._failing_hosts = _FailingHosts(policy)
+        self._consecutive_hosts = _FailingHosts(policy)
         self._failures = 0
         self._successes = 0
         self._times_opened = 0
@@ -137,60 +151,104 @@ class CircuitBreaker:
 
     def acquire(self) -> BreakerPermit | None:
         """Return the permission to send a request; None if the circuit is open or the trial request is in flight."""
-        if not self._is_open:
-            return self._permit
-        if self._is_trying or not self._is_trial_due():
+        if not self.allows_request() or self._is_trying:
             return None
+        if self._state is BreakerState.CLOSED:
+            return self._permit
         self._is_trying = True
         return BreakerPermit(self._era, is_trial=True)
 
-    def record(self, permit: BreakerPermit, outcome: str | None, message: str = "", uri: str = "") -> None:
-        """Record the outcome of a request.
+    def allows_request(self) -> bool:
+        """Return whether a request may be sent now. Half-opens the circuit if its pause is over."""
+        if self._state is BreakerState.OPEN and self._is_pause_over():
+            self.half_open()
+        return self._state is not BreakerState.OPEN
+
+    def record_success(self, permit: BreakerPermit | None = None) -> None:
+        """Record a request that succeeded.
+
+        A request sent before the last change of state is counted, but does not change the state.
+        """
+        self._successes += 1
+        if self._is_late(permit):
+            return
+        if self._state is BreakerState.HALF_OPEN:
+            self._close()
+            return
+        self._consecutive_failures = self._consecutive_page_failures = 0
+        self._consecutive_hosts.clear()
+        if self._window is not None:
+            self._window.add(self._clock.now(), "successes")
+
+    def record_failure(
+        self, kind: str, message: str = "", *, permit: BreakerPermit | None = None, uri: str = ""
+    ) -> bool:
+        """Record a request that failed.
 
         A request sent before the last change of state is counted, but does not change the state.
 
         Args:
+            kind: The kind of failure. Kinds that the policy does not count are ignored.
+            message: The error message.
             permit: The permission returned by `acquire`.
-            outcome: The outcome; for a list of captures that broke off, the reason. None for a cancelled request.
-            message: The error message of a failure.
             uri: The requested page.
+
+        Returns:
+            Whether the circuit is open now.
         """
-        failed = outcome in FAILURE_OUTCOMES
-        if failed:
-            self._failures += 1
-            self._last_failure = (outcome or "", message)
-        elif outcome is None or outcome in NEUTRAL_OUTCOMES:
-            if permit.is_trial and permit.era == self._era:
-                self._is_trying = False
-            return
-        else:
-            self._successes += 1
-        if permit.era != self._era:
-            return
-        of_page, now = outcome in PAGE_FAILURE_OUTCOMES, self._clock.now()
-        if of_page:
-            host = _host_of(uri)
-            self._failing_hosts.add(host, now)
-            self._consecutive_hosts.add(host, now)
-        if not permit.is_trial:
-            self._count(now, failed=failed, of_page=of_page)
-            return
-        self._is_trying = False
-        if not failed:
-            self._close()
-        elif not of_page or self._failing_hosts.are_many(now):
-            self._open()
+        if not self._policy.counts(kind):
+            self.release(permit)
+            return self._state is BreakerState.OPEN
+        self._failures += 1
+        self._last_failure = kind, message
+        if not self._is_late(permit):
+            self._count_failure(kind, uri)
+        return self._state is BreakerState.OPEN
+
+    def record_error(self, error: ArchiveError) -> bool:
+        """Record an error of an archive: NotNowError opens the circuit until its date, others are failures.
+
+        Returns:
+            Whether the circuit is open now.
+        """
+        if isinstance(error, NotNowError):
+            self.open(error.until, error.reason, str(error))
+            return True
+        kind = error.kind if isinstance(error, FailedError) else type(error).__name__
+        return self.record_failure(kind, str(error))
+
+    def release(self, permit: BreakerPermit | None) -> None:
+        """Return a permission without an outcome: the request was cancelled, or not sent."""
+        if permit is not None and permit.is_trial and permit.era == self._era:
+            self._is_trying = False
+
+    def open(self, until: float, reason: str, message: str = "") -> None:
+        """Open the circuit until a date, for a reason of the caller. Replaces an earlier suspension."""
+        self._state = BreakerState.OPEN
+        self._suspension = Suspension(until, reason, message)
+        self._times_opened += 1
+        self._start_era()
+
+    def half_open(self) -> None:
+        """End the pause of an open circuit now."""
+        if self._state is BreakerState.OPEN:
+            self._state = BreakerState.HALF_OPEN
+
+    @property
+    def suspension(self) -> Suspension | None:
+        """Why the circuit is open; None if it is closed or was half-opened."""
+        return self._suspension if self._state is BreakerState.OPEN else None
 
     def status(self) -> BreakerStatus:
         """Return the state and statistics."""
         last, message = self._last_failure or (None, "")
-        state = BreakerState.ACTIVE
-        if self._is_open:
-            state = BreakerState.TRIAL if self._is_trying or self._is_trial_due() else BreakerState.DORMANT
+        state = self._state
+        if state is BreakerState.OPEN and self._is_pause_over():
+            state = BreakerState.HALF_OPEN
         return BreakerStatus(
             state=state,
             since=self._since,
-            until=self._since + self._open_for if self._is_open else None,
+            until=None if self._suspension is None else self._suspension.until,
             last_failure=last,
             last_message=message,
             consecutive_failures=self._consecutive_failures + self._consecutive_page_failures,
@@ -199,69 +257,99 @@ class CircuitBreaker:
             times_opened=self._times_opened,
         )
 
-    def _is_trial_due(self) -> bool:
+    def _is_pause_over(self) -> bool:
         """Return whether the circuit was open long enough. Setting the clock back does not prolong that."""
-        return not 0 <= self._clock.now() - self._since < self._open_for
+        return self._suspension is None or not self._since <= self._clock.now() < self._suspension.until
 
-    def _count(self, now: float, *, failed: bool, of_page: bool) -> None:
-        if not failed:
-            self._consecutive_failures = self._consecutive_page_failures = 0
-            self._consecutive_hosts.clear()
-        elif of_page:
+    def _is_late(self, permit: BreakerPermit | None) -> bool:
+        """Return whether a request was sent before the circuit opened or closed; without a permit: whether it is open.
+
+        The permit of a trial request is returned.
+        """
+        if permit is None:
+            return self._state is BreakerState.OPEN
+        self.release(permit)
+        return permit.era != self._era
+
+    def _count_failure(self, kind: str, uri: str) -> None:
+        policy, now = self._policy, self._clock.now()
+        of_page = kind in policy.page_kinds
+        if of_page:
+            host = _host_of(uri)
+            self._failing_hosts.add(host, now)
+            self._consecutive_hosts.add(host, now)
+        if self._state is BreakerState.HALF_OPEN:
+            if not of_page or self._failing_hosts.are_many(now):
+                self._pause = min(policy.growth * self._pause, policy.max_pause)
+                self._open_for_failures()
+            return
+        if of_page:
             self._consecutive_page_failures += 1
         else:
             self._consecutive_failures += 1
-        failures, page_failures, responses = self._window.add(now, failed=failed, of_page=of_page)
-        if not failed:
-            return
         consecutive = self._consecutive_failures + (
             self._consecutive_page_failures if self._consecutive_hosts.are_many(now) else 0
         )
-        if self._failing_hosts.are_many(now):
-            failures += page_failures
-            responses += page_failures
-        config = self._config
-        is_share_exceeded = responses >= config.min_responses and failures >= config.max_failure_share * responses
-        if consecutive >= config.max_consecutive_failures or is_share_exceeded:
-            self._open()
+        is_share_exceeded = self._is_share_exceeded(now, of_page=of_page)
+        if consecutive >= policy.failures or is_share_exceeded:
+            self._pause = policy.pause
+            self._open_for_failures()
 
-    def _open(self) -> None:
-        first, longest = self._config.open_seconds, self._config.max_open_seconds
-        self._open_for = min(2 * self._open_for if self._is_open else first, longest)
-        self._is_open = True
-        self._times_opened += 1
-        self._start_era()
+    def _is_share_exceeded(self, now: float, *, of_page: bool) -> bool:
+        """Add a failure to the window; return whether too many of the responses in it are failures."""
+        share = self._policy.max_failure_share
+        if self._window is None or share is None:
+            return False
+        counts = self._window.add(now, "of_pages" if of_page else "failures")
+        failures, responses = counts["failures"], counts["failures"] + counts["successes"]
+        if self._failing_hosts.are_many(now):
+            failures += counts["of_pages"]
+            responses += counts["of_pages"]
+        return responses >= self._policy.min_responses and failures >= share * responses
+
+    def _open_for_failures(self) -> None:
+        count, last = self._policy.failures, (self._last_failure or ("", ""))[1]
+        self.open(
+            self._clock.now() + self._pause, FAILING, f"{self._name}: {count} failures in a row, the last: {last}"
+        )
 
     def _close(self) -> None:
-        self._is_open = False
+        self._state = BreakerState.CLOSED
+        self._suspension = None
         self._consecutive_failures = self._consecutive_page_failures = 0
         self._failing_hosts.clear()
         self._consecutive_hosts.clear()
-        self._window.clear()
+        if self._window is not None:
+            self._window.clear()
         self._start_era()
 
     def _start_era(self) -> None:
         self._era += 1
+        self._is_trying = False
         self._permit = BreakerPermit(self._era, is_trial=False)
         self._since = self._clock.now()
 
 
 class _FailingHosts:
-    """The last hosts whose pages failed, at most `MIN_FAILING_HOSTS`."""
+    """The last hosts whose pages failed, at most `BreakerPolicy.page_hosts`."""
 
-    def __init__(self) -> None:
+    __slots__ = ("_failed_at", "_policy")
+
+    def __init__(self, policy: BreakerPolicy) -> None:
+        self._policy = policy
         self._failed_at: dict[str, float] = {}
 
     def add(self, host: str, now: float) -> None:
         self._failed_at.pop(host, None)
         self._failed_at[host] = now
-        if len(self._failed_at) > MIN_FAILING_HOSTS:
+        if len(self._failed_at) > self._policy.page_hosts:
             del self._failed_at[next(iter(self._failed_at))]
 
     def are_many(self, now: float) -> bool:
-        """Return whether pages of `MIN_FAILING_HOSTS` hosts failed within `FAILING_HOSTS_SECONDS`."""
+        """Return whether pages of `page_hosts` hosts failed within `page_window`."""
         # A time after now was recorded before the clock was set back: its age is unknown.
-        return sum(now - FAILING_HOSTS_SECONDS <= at <= now for at in self._failed_at.values()) >= MIN_FAILING_HOSTS
+        earliest = now - self._policy.page_window
+        return sum(earliest <= at <= now for at in self._failed_at.values()) >= self._policy.page_hosts
 
     def clear(self) -> None:
         self._failed_at.clear()
@@ -283,8 +371,8 @@ class _FailureWindow:
         self._slots: deque[tuple[int, Counter[str]]] = deque()  # number of the slot, counts
         self._counts: Counter[str] = Counter()
 
-    def add(self, now: float, *, failed: bool, of_page: bool) -> tuple[int, int, int]:
-        """Count a response. Returns failures of the archive, failures of pages, and responses without the latter."""
+    def add(self, now: float, name: str) -> Counter[str]:
+        """Count a response under a name: `successes`, `failures`, or `of_pages`. Returns the counts of the window."""
         number = int(now // self._slot)
         slots = self._slots
         # Slots later than now are dropped, too: the clock was set back, and their age is unknown.
@@ -292,11 +380,9 @@ class _FailureWindow:
             self._counts.subtract(slots.popleft()[1])
         if not slots or slots[-1][0] != number:
             slots.append((number, Counter()))
-        name = "of_pages" if of_page else "failures" if failed else "successes"
         slots[-1][1][name] += 1
         self._counts[name] += 1
-        counts = self._counts
-        return counts["failures"], counts["of_pages"], counts["failures"] + counts["successes"]
+        return self._counts
 
     def clear(self) -> None:
         self._slots.clear()
@@ -304,72 +390,48 @@ class _FailureWindow:
 
 
 class BreakerRegistry:
-    """A circuit breaker for each archive, by id."""
+    """The circuit breakers of one use, by the name of the archive or host.
 
-    def __init__(self, clock: Clock, config: BreakerConfig = BreakerConfig()) -> None:  # noqa: B008  it is frozen
+    Args:
+        clock: Source of time.
+        policy: The policy of each of them.
+    """
+
+    def __init__(self, clock: Clock, policy: BreakerPolicy) -> None:
         self._clock = clock
-        self._config = config
+        self._policy = policy
         self._breakers: dict[str, CircuitBreaker] = {}
 
-    def breaker(self, archive: str) -> CircuitBreaker:
-        """Return the breaker of an archive, with a closed circuit if the archive was never queried."""
-        breaker = self._breakers.get(archive)
+    def breaker(self, name: str) -> CircuitBreaker:
+        """Return a breaker, which is created with a closed circuit when it is first used."""
+        breaker = self._breakers.get(name)
         if breaker is None:
-            breaker = self._breakers[archive] = CircuitBreaker(self._clock, self._config)
+            breaker = self._breakers[name] = CircuitBreaker(self._clock, self._policy, name)
         return breaker
 
     def statuses(self) -> dict[str, BreakerStatus]:
-        """Return the status of each archive that was queried, by id."""
-        return {archive: breaker.status() for archive, breaker in sorted(self._breakers.items())}
+        """Return the status of each breaker that was used, by name."""
+        return {name: breaker.status() for name, breaker in sorted(self._breakers.items())}
 
+    @property
+    def suspended(self) -> dict[str, Suspension]:
+        """The open circuits, by name, until they are half-opened."""
+        return {name: each for name, breaker in self._breakers.items() if (each := breaker.suspension) is not None}
 
-@dataclass(frozen=True, slots=True)
-class Suspension:
-    """Why an archive is not queried, and until when.
+    def suspended_until(self) -> dict[str, float]:
+        """Return the ends of the suspensions, in seconds since 1970, by name.
 
-    Attributes:
-        until: When it may be queried again, in seconds since 1970.
-        reason: As in NotNowError, or `failing`, or `LISTING_INCOMPLETE`.
-        message: Human-readable explanation.
-    """
+        Half-open circuits are included: no request has succeeded since.
+        """
+        return {name: status.until for name, status in self.statuses().items() if status.until is not None}
 
-    until: float
-    reason: str
-    message: str
+    def allows_request(self, name: str) -> bool:
+        """Return whether a request may be sent now, as `CircuitBreaker.allows_request` does."""
+        breaker = self._breakers.get(name)
+        return breaker is None or breaker.allows_request()
 
-
-class CircuitBreakers:
-    """The suspended archives of a recovery, by id.
-
-    Attributes:
-        suspended: The archives that must not be queried now.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._failures: dict[str, int] = {}
-        self.suspended: dict[str, Suspension] = {}
-
-    def record_failure(self, archive: str, error: ArchiveError) -> bool:
-        """Record an error. Returns whether the archive is suspended, by this error or an earlier one."""
-        suspension = self.suspended.get(archive)
-        if suspension is not None and suspension.reason == LISTING_INCOMPLETE:
-            return True  # requests that were in flight do not matter: the list of captures comes first
-        if isinstance(error, NotNowError):
-            self.suspended[archive] = Suspension(error.until, error.reason, str(error))
-            return True
-        self._failures[archive] = self._failures.get(archive, 0) + 1
-        if self._failures[archive] < _MAX_FAILURES:
-            return False
-        message = f"{archive}: {_MAX_FAILURES} failures in a row, the last: {error}"
-        self.suspended[archive] = Suspension(self._clock.now() + _SUSPENSION_SECONDS, "failing", message)
-        return True
-
-    def record_success(self, archive: str) -> None:
-        """Reset the count of consecutive failures."""
-        self._failures.pop(archive, None)
-
-    def half_open(self, archive: str) -> None:
-        """End a suspension. One more failure suspends the archive again."""
-        self.suspended.pop(archive, None)
-        self._failures[archive] = _MAX_FAILURES - 1
+    def record_success(self, name: str) -> None:
+        """Record a request that succeeded. Creates no breaker, so that only failing hosts take memory."""
+        breaker = self._breakers.get(name)
+        if breaker is not None:
+            breaker.record_success()

@@ -1,7 +1,4 @@
-"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks.
-
-The retry policy is here: which failures are retried, how often, and after which pauses.
-"""
+"""The HTTP client for archives: connection pools, rate limits, retries, redirects and blocks."""
 
 import asyncio
 import logging
@@ -20,20 +17,17 @@ from unlost.errors import FailedError, NotNowError
 from unlost.http import rate_limit
 from unlost.http.concurrency import ConcurrencyLimiter, ConcurrencyOptions
 from unlost.http.connectivity import Connectivity, ResponseOrigin
-from unlost.http.exchange import HttpExchange, RequestTrace, StreamingResponse, Timeouts
+from unlost.http.exchange import HttpExchange, RequestTrace, StreamingResponse
 from unlost.http.limit_store import LimitStore
 from unlost.http.models import HttpRequest, HttpResponse, user_agent
-from unlost.http.pool import ConnectionPool, Resolver, open_pools
+from unlost.http.policy import MAX_WAITS, RETRIES, TIMEOUTS, RetryPolicy, Timeouts
+from unlost.http.pool import ConnectionPools, NotPublicError, Resolver
 from unlost.http.rate_limit import RateLimitState
 from unlost.http.rate_limiter import Permit, RateLimiter, WaitBudget, not_now_error
-from unlost.http.url import HostPort, HttpUrl, may_be_public_host, parse_url, registered_hosts, resolve_redirect
+from unlost.http.url import HostPort, HttpUrl, parse_url, registered_hosts, resolve_redirect
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
 
-DEFAULT_RETRIES = 2
-"""Retries of a request whose failure is likely to be transient. Each costs the archive as much as a new request."""
-
 _DIGESTED_PAGE_BYTES = 1 << 16  # beginning of a page whose digest identifies the page of a captive portal
-_RETRY_SECONDS = 1.0  # before the first retry; four times as long before each further one
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 # Codings that every archive supports. Captured bodies may have other ones, which are decoded as well.
 _ACCEPT_ENCODING = "gzip, deflate"
@@ -56,8 +50,8 @@ class ArchiveHttpClient:
             NotNowError at once.
         connections_per_host: Limit of requests in flight to one host.
         use_proxies: Use the proxies of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
-        retries: Retries, with growing delays, of requests whose failure is likely to be transient. With 0, only a
-            request sent on a connection that turned out to be closed is retried, once and without delay.
+        retries: Which failed requests are retried. Without retries, only a request sent on a connection that turned
+            out to be closed is retried, once and without delay.
         warn: Receives a warning, once, if there is no contact. By default, it is logged.
         resolver: Resolves host names; by default, the system's resolver.
         connectivity: Records which archives can be reached; by default, a new one that never raises OfflineError.
@@ -76,11 +70,11 @@ class ArchiveHttpClient:
         store: LimitStore,
         clock: Clock,
         contact: str | None = None,
-        timeouts: Timeouts | None = None,
-        max_wait: float = 300.0,
+        timeouts: Timeouts = TIMEOUTS["archives"],
+        max_wait: float = MAX_WAITS["archives"],
         connections_per_host: int = 6,
         use_proxies: bool = False,
-        retries: int = DEFAULT_RETRIES,
+        retries: RetryPolicy = RETRIES["archives"],
         warn: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
         connectivity: Connectivity | None = None,
@@ -91,7 +85,7 @@ class ArchiveHttpClient:
         self._clock = clock
         self._rate_limiter = RateLimiter(store, clock, share)
         self._own_headers = f"User-Agent: {user_agent(contact)}\r\nAccept-Encoding: {_ACCEPT_ENCODING}\r\n"
-        self._timeouts = timeouts or Timeouts()
+        self._timeouts = timeouts
         self._max_wait = max_wait
         self._max_slot_wait = max_slot_wait
         self._concurrency = concurrency or ConcurrencyOptions.fixed(connections_per_host)
@@ -103,21 +97,21 @@ class ArchiveHttpClient:
         self._warn = warn
         self._has_warned = contact is not None
         self._resolver = resolver
-        self._pools: dict[bool, ConnectionPool] = {}
+        self._pools: ConnectionPools | None = None
         self._refusals: dict[str, _RefusedConnection] = {}  # by archive: refused connections not yet explained
         self.connectivity = connectivity or Connectivity()
         self.request_counts: Counter[tuple[str, RequestKind]] = Counter()
 
     async def __aenter__(self) -> Self:
-        """Open the pools: one for hosts in the registry, one for others."""
-        self._pools = open_pools(self._resolver, use_proxies=self._use_proxies)
+        """Open the connection pools."""
+        self._pools = ConnectionPools(self._resolver, use_proxies=self._use_proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections. A refused connection that is still unexplained becomes a short block."""
-        for pool in self._pools.values():
-            pool.close()
-        self._pools = {}
+        if self._pools is not None:
+            self._pools.close()
+        self._pools = None
         if not self.connectivity.is_local_refusal():
             await self._block_refusing_archives(is_confirmed=False)
 
@@ -184,12 +178,13 @@ class ArchiveHttpClient:
         is_registered = host_port in registered
         # Most archives use more ports than the registered ones, because they redirect from http to https.
         is_own_host = host_port.host in {each.host for each in registered}
-        pool = self._pools.get(is_registered)
-        if pool is None:
+        if self._pools is None:
             raise RuntimeError("use `async with ArchiveHttpClient(…)`")
-        if not is_registered and not may_be_public_host(host_port.host):
+        try:
+            pool = self._pools.for_host(host_port.host, is_named=is_registered)
+        except NotPublicError as error:
             self.connectivity.raise_if_offline()
-            raise FailedError(f"{host_port.host[:100]} is inside a network", archive.id, "redirects")
+            raise FailedError(str(error), archive.id, "redirects") from error
         limiter = self._limiter(host_port, is_registered=is_registered)
         permit = await self._acquire_permit(archive, pending, limiter, host_port)
 
@@ -454,13 +449,13 @@ def _redirect_target(location: str, base: HttpUrl, archive: Archive) -> HttpUrl:
         raise FailedError(f"a redirect to {location[:100]!r}: {error}", archive.id, "redirects") from error
 
 
-def _retry_delay(error: FailedError, tries: int, pending: _PendingRequest, retries: int) -> float | None:
+def _retry_delay(error: FailedError, tries: int, pending: _PendingRequest, policy: RetryPolicy) -> float | None:
     """Return the seconds to wait before a retry; None if it would not help, or there is no time left for it."""
-    is_reused = pending.trace is not None and pending.trace.is_reused
-    if retries == 0:
+    is_first_on_reused = pending.trace is not None and pending.trace.is_reused and tries == 0
+    if not policy.retries:
         # Servers close idle connections, possibly just as a request is sent (RFC 9112, section 9.3.1).
-        return 0.0 if error.kind == "reset" and is_reused and tries == 0 else None
-    # A timeout on a reused connection may mean that the connection is dead; on a new one it is likely to recur.
-    is_transient = error.kind in {"reset", "status"} or (error.kind == "timeout" and is_reused and tries == 0)
-    pause = _RETRY_SECONDS * 4**tries
-    return pause if is_transient and tries < retries and pause < pending.seconds_left else None
+        return 0.0 if error.kind == "reset" and is_first_on_reused else None
+    # A timeout on a reused connection may mean that the connection is dead; on a new one it would happen again.
+    is_transient = policy.allows(error.kind, tries) or (error.kind == "timeout" and is_first_on_reused)
+    delay = policy.delay_before(tries)
+    return delay if is_transient and delay < pending.seconds_left else None

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from unlost.errors import FailedError, OfflineError
 from unlost.http import url as http_url
-from unlost.http.exchange import HttpExchange, RequestTrace, Timeouts
-from unlost.http.pool import ConnectionPool, Resolver, open_pools
+from unlost.http.exchange import HttpExchange, RequestTrace
+from unlost.http.policy import Timeouts
+from unlost.http.pool import ConnectionPools, Resolver
 from unlost.registry.models import Archive
 
 NO_CONNECTION_KINDS = frozenset({"dns", "unreachable", "refused", "tls", "proxy"})
@@ -179,9 +180,9 @@ async def probe_network(
     urls = {each.id: url for each in archives if (url := _remote_url(each)) is not None}
     secure_urls = {name: url for name, url in urls.items() if url.scheme == "https"}
     network = Connectivity()
-    pools = open_pools(resolver, use_proxies=use_proxies)
+    pools = ConnectionPools(resolver, use_proxies=use_proxies)
     tasks = [
-        asyncio.create_task(_can_connect(pools[True], name, url, network, timeout))
+        asyncio.create_task(_can_connect(pools, name, url, network, timeout))
         for name, url in (secure_urls or urls).items()
     ]
     try:
@@ -192,14 +193,14 @@ async def probe_network(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for pool in pools.values():
-            pool.close()
+        pools.close()
     return network.offline_error()
 
 
 async def _can_connect(
-    pool: ConnectionPool, name: str, url: http_url.HttpUrl, network: Connectivity, seconds: float
+    pools: ConnectionPools, name: str, url: http_url.HttpUrl, network: Connectivity, seconds: float
 ) -> bool:
+    pool = pools.for_host(url.host_port.host, is_named=True)
     exchange = HttpExchange(
         pool, url, "", RequestTrace(_do_nothing, _do_nothing), Timeouts(connect=seconds), math.inf, name
     )

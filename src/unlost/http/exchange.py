@@ -5,7 +5,6 @@ import errno
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BytesIO
 from socket import gaierror
 from typing import BinaryIO
@@ -14,6 +13,7 @@ from unlost.errors import FailedError
 from unlost.http.connection import HttpConnection, HttpProtocolError
 from unlost.http.content_encoding import SUPPORTED_CODINGS, ContentDecoder, UndecodableError, parse_content_encoding
 from unlost.http.models import new_body
+from unlost.http.policy import Timeouts
 from unlost.http.pool import ConnectionPool, ConnectTimeoutError, NotPublicError, ProxyError, ProxyServer
 from unlost.http.url import HttpUrl
 
@@ -24,24 +24,6 @@ _MAX_DRAINED_BYTES = 1 << 18  # reading more of an unused body costs more than a
 _DRAIN_SECONDS = 2.0
 _MAX_MEMORY_BYTES = 1 << 20  # larger bodies go to a temporary file
 _YIELD_BYTES = 1 << 20  # decoded bytes after which other tasks may run
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Timeouts of a request, in seconds.
-
-    Attributes:
-        connect: Name resolution, TCP connection and TLS handshake.
-        first_byte: From sending the request to receiving the response headers. CDX servers take long before the
-            first row of a large site.
-        idle: Between two pieces of the body.
-        total: The whole request with redirects, retries and their delays, without waiting for rate limits.
-    """
-
-    connect: float = 15.0
-    first_byte: float = 60.0
-    idle: float = 30.0
-    total: float = 180.0
 
 
 class RequestTrace:

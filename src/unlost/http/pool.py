@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 from aiohappyeyeballs import start_connection
 
 from unlost.http.connection import HttpConnection, HttpProtocolError
-from unlost.http.url import HostPort, HttpUrl, is_ip_literal, is_public_ip
+from unlost.http.url import HostPort, HttpUrl, is_ip_literal, is_public_ip, may_be_public_host
 
 _IDLE_SECONDS = 15.0  # servers close idle connections after 5 to 75 seconds
 _HAPPY_EYEBALLS_DELAY = 0.25  # connection attempt delay recommended by RFC 8305, section 5
@@ -26,7 +26,7 @@ AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class NotPublicError(OSError):
-    """A host name has only private addresses. Handled inside this package."""
+    """A host is in a private network. Handled by the clients of this package."""
 
 
 class ConnectTimeoutError(OSError):
@@ -226,21 +226,41 @@ class ConnectionPool:
         self._sweeper = loop.call_later(_IDLE_SECONDS / 3, self._sweep) if remaining else None
 
 
-def open_pools(resolver: Resolver | None, *, use_proxies: bool) -> dict[bool, ConnectionPool]:
-    """Return two pools: True is for hosts in the registry, False for all others, which must be public.
+class ConnectionPools:
+    """The connection pools of a client: one for named hosts, one for all others, which must be public.
 
-    They share neither connections nor resolved names, so that no archive can lead another into a private network.
+    Named hosts are those of the registry and those that the user named; they may be in a private network. Links,
+    redirects and DNS can lead to any other host: no request of unlost reaches a private address through them, since
+    every client of archives and of the live web takes its connections from here.
 
     Args:
         resolver: Resolves names; None for the system's resolver.
         use_proxies: Use the proxies of the environment. Then the proxy resolves the names.
     """
-    any_address = resolver or SystemResolver()
-    proxy_resolver = any_address if use_proxies else None
-    return {
-        True: ConnectionPool(any_address, proxy_resolver=proxy_resolver),
-        False: ConnectionPool(PublicResolver(any_address), proxy_resolver=proxy_resolver),
-    }
+
+    def __init__(self, resolver: Resolver | None, *, use_proxies: bool) -> None:
+        any_address = resolver or SystemResolver()
+        proxy_resolver = any_address if use_proxies else None
+        self._named = ConnectionPool(any_address, proxy_resolver=proxy_resolver)
+        self._public = ConnectionPool(PublicResolver(any_address), proxy_resolver=proxy_resolver)
+
+    def for_host(self, host: str, *, is_named: bool) -> ConnectionPool:
+        """Return the pool for a host.
+
+        Raises:
+            NotPublicError: The host is not named, and it is an IP address that is not public. A host name is checked
+                when it is resolved.
+        """
+        if is_named:
+            return self._named
+        if not may_be_public_host(host):
+            raise NotPublicError(f"{host[:100]} is inside a network")
+        return self._public
+
+    def close(self) -> None:
+        """Close all idle connections now, and every other one when it is released."""
+        self._named.close()
+        self._public.close()
 
 
 @cache

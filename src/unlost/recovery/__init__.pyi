@@ -9,9 +9,11 @@ from unlost.recovery.events import RecoveryEvent as RecoveryEvent
 from unlost.recovery.events import ResourceMissing as ResourceMissing
 from unlost.recovery.events import ResourceRecovered as ResourceRecovered
 from unlost.recovery.events import ResourceSubstituted as ResourceSubstituted
+from unlost.recovery.fetcher import record_archive_error as record_archive_error
 from unlost.recovery.frontier import RecoveryFrontier as RecoveryFrontier
 from unlost.recovery.listings import CALENDAR as CALENDAR
 from unlost.recovery.listings import DUPLICATE as DUPLICATE
+from unlost.recovery.listings import LISTING_INCOMPLETE as LISTING_INCOMPLETE
 from unlost.recovery.listings import NO_CONTENT as NO_CONTENT
 from unlost.recovery.listings import NOT_LINKED as NOT_LINKED
 from unlost.recovery.listings import OUT_OF_SCOPE as OUT_OF_SCOPE

@@ -17,7 +17,7 @@ from unlost.capture import Capture
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.html.links import LinkKind
-from unlost.http.circuit_breaker import CircuitBreakers
+from unlost.http.circuit_breaker import BreakerRegistry
 from unlost.recovery import ranking, warc_store
 from unlost.recovery.events import (
     CaptureFailed,
@@ -27,7 +27,7 @@ from unlost.recovery.events import (
     ResourceSubstituted,
 )
 from unlost.recovery.frontier import RecoveryFrontier
-from unlost.recovery.listings import NO_CONTENT, ListingCoverage, store_listed_captures
+from unlost.recovery.listings import LISTING_INCOMPLETE, NO_CONTENT, ListingCoverage, store_listed_captures
 from unlost.recovery.options import RecoverOptions, RecoverPolicy
 from unlost.recovery.page_requisites import RequisiteLookups
 from unlost.recovery.planner import BestCapture, FetchCapture, FetchPlanner, QueryCaptures, Step
@@ -56,6 +56,13 @@ _VERSIONED_EXTENSION = re.compile(
 _MAX_PLANNED = 1000  # resources whose next steps are remembered
 
 
+def record_archive_error(breakers: BreakerRegistry, archive: str, error: ArchiveError) -> None:
+    """Record an error with the archive's circuit breaker, unless its listing has to be requested again first."""
+    breaker = breakers.breaker(archive)
+    if breaker.suspension is None or breaker.suspension.reason != LISTING_INCOMPLETE:
+        breaker.record_error(error)
+
+
 class ResourceFetcher:
     """Moves resources from `QUEUED` to a final status, one request at a time.
 
@@ -75,7 +82,7 @@ class ResourceFetcher:
         state: RecoveryState,
         warcs: WarcStore,
         clients: Mapping[str, ArchiveClient],
-        breakers: CircuitBreakers,
+        breakers: BreakerRegistry,
         frontier: RecoveryFrontier,
         clock: Clock,
         on_event: EventListener,
@@ -343,12 +350,12 @@ class ResourceFetcher:
                 captures.append(capture)  # noqa: PERF401  captures before an error are stored
             self._breakers.record_success(archive)
         except NotNowError as error:
-            self._breakers.record_failure(archive, error)
+            record_archive_error(self._breakers, archive, error)
             return
         except ExcludedError:
             outcome = "excluded"
         except ArchiveError as error:
-            self._breakers.record_failure(archive, error)
+            record_archive_error(self._breakers, archive, error)
             outcome = "failed"
         if captures:
             self._requisite_lookups.mark_holding(archive)
@@ -406,7 +413,7 @@ class ResourceFetcher:
         try:
             fetched = await self._clients[archive].fetch(listed.capture)
         except NotNowError as error:
-            self._breakers.record_failure(archive, error)
+            record_archive_error(self._breakers, archive, error)
             if error.reason == "told-to-wait":
                 was_deferred = listed.outcome is CaptureOutcome.DEFERRED
                 self._state.captures.set_outcome(
@@ -418,7 +425,7 @@ class ResourceFetcher:
             return
         except (ArchiveError, UriError) as error:
             if isinstance(error, ArchiveError):
-                self._breakers.record_failure(archive, error)
+                record_archive_error(self._breakers, archive, error)
             self._on_event(CaptureFailed(listed.capture.uri, archive, str(error)))
             self._state.captures.set_outcome(listed.id, CaptureOutcome.FAILED)
             return

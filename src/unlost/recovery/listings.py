@@ -22,6 +22,8 @@ from unlost.registry.models import Archive
 from unlost.uri import key as uri_key
 from unlost.uri import names as uri_names
 
+LISTING_INCOMPLETE = "unlisted"
+"""Reason of a `Suspension`: the archive's listing has to be requested again first."""
 OUT_OF_SCOPE = "out-of-scope"
 NOT_LINKED = "not-linked"
 """The depth is limited, and a listed URL that no link points to has none."""

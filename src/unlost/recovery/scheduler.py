@@ -17,7 +17,8 @@ from unlost.archives.base import ArchiveClient
 from unlost.clock import Clock
 from unlost.errors import UriError
 from unlost.html.links import LinkKind
-from unlost.http.circuit_breaker import LISTING_INCOMPLETE, CircuitBreakers, Suspension
+from unlost.http.circuit_breaker import BreakerRegistry, Suspension
+from unlost.http.policy import POLICIES
 from unlost.recovery import estimate, warc_store
 from unlost.recovery.estimate import ArchiveCost
 from unlost.recovery.events import (
@@ -31,7 +32,14 @@ from unlost.recovery.events import (
 )
 from unlost.recovery.fetcher import ResourceFetcher
 from unlost.recovery.frontier import RecoveryFrontier, merge_case_variants
-from unlost.recovery.listings import NO_CONTENT, SKIP_REASONS, ListingCoverage, listing_time_span, query_listing
+from unlost.recovery.listings import (
+    LISTING_INCOMPLETE,
+    NO_CONTENT,
+    SKIP_REASONS,
+    ListingCoverage,
+    listing_time_span,
+    query_listing,
+)
 from unlost.recovery.options import CONFIRMATION_THRESHOLD, RecoverOptions, RecoverPolicy
 from unlost.recovery.scope import RecoveryScope
 from unlost.recovery.state.captures import ListingStatus
@@ -92,7 +100,6 @@ LISTING_TIMEOUT_SECONDS = 120.0
 """How long fetching is delayed for listings. Listings that arrive later are added while the run is in progress."""
 _DONE = "yes"
 _DONE_EXCEPT_FAILURES = "but-failures"
-_LISTING_RETRY_SECONDS = 600.0  # before a failed listing is requested again in the same run
 _COMMIT_SECONDS = 0.5  # between commits; records written since the last commit are read back from the WARC files
 # Resources that are queued again when archives may have gained captures. Known responses are not requested again.
 _REQUEUE_CONDITION = {
@@ -158,7 +165,7 @@ class RecoveryScheduler:
         self._requests_before = state.requests_by_archive()
         self._skipped_links_before: dict[str, int] = {}
         self._scope = RecoveryScope.of(options)
-        self._breakers = CircuitBreakers(clock)
+        self._breakers = BreakerRegistry(clock, POLICIES["recover"])
         year = int(dates.from_epoch(str(int(clock.now())))[:4])
         self._frontier = RecoveryFrontier(options, self._scope, state, year)
         self._fetcher = ResourceFetcher(
@@ -308,10 +315,10 @@ class RecoveryScheduler:
         self._on_event(ListingEnded(archive, prefix, listing.outcome.value, listing.captures, listing.message or None))
         if listing.outcome in (ListingStatus.FAILED, ListingStatus.NOT_NOW):
             # The archive is not queried page by page: its resources wait until its listing can be requested again.
-            until = listing.until or self._clock.now() + _LISTING_RETRY_SECONDS
-            self._breakers.suspended[archive] = Suspension(until, LISTING_INCOMPLETE, listing.message or "")
-        elif archive in self._breakers.suspended:
-            self._breakers.half_open(archive)
+            until = listing.until or self._clock.now() + POLICIES["recover"].pause
+            self._breakers.breaker(archive).open(until, LISTING_INCOMPLETE, listing.message or "")
+        else:
+            self._breakers.breaker(archive).half_open()
         if self._is_dispatching:
             self._ready.add(archive)
             self._apply_listings()
@@ -447,16 +454,16 @@ class RecoveryScheduler:
     def _resume_archives(self, tasks: asyncio.TaskGroup) -> None:
         """Resume archives whose suspension has ended: request the missing listing, or let a trial request through."""
         now = self._clock.now()
-        for archive, suspension in list(self._breakers.suspended.items()):
+        for archive, suspension in self._breakers.suspended.items():
             if suspension.until > now:
                 continue
             self._reported_suspensions.discard(archive)
             if suspension.reason == LISTING_INCOMPLETE:
-                self._breakers.suspended[archive] = replace(suspension, until=math.inf)
+                self._breakers.breaker(archive).open(math.inf, LISTING_INCOMPLETE, suspension.message)
                 for prefix in self._scope.prefixes:
                     self._start_listing(archive, prefix, tasks)
             else:
-                self._breakers.half_open(archive)
+                self._breakers.breaker(archive).half_open()
                 self._ready.add(archive)
 
     async def _wait_for_archive(self) -> bool:

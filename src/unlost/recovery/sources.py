@@ -29,6 +29,7 @@ from unlost.errors import (
     UriError,
 )
 from unlost.http.client import ArchiveHttpClient
+from unlost.http.policy import MAX_WAITS
 from unlost.recovery.options import RecoverOptions
 from unlost.recovery.state.store import RecoveryState
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
@@ -38,8 +39,6 @@ from unlost.uri.normalize import normalize_input_url
 
 LIVE_ARCHIVE = Archive("live", "Live site", ArchiveKind.LIVE, deep=False)
 """The registry entry of the live site; its captures have this archive id."""
-MAX_WAIT_SECONDS = 60.0
-"""Longest wait, in seconds, that a host may demand by 429 or 503. Archives are queried in the meantime."""
 MAX_LIVE_BODY_BYTES = 1 << 28
 """Largest body that is read from the live site, as for a capture from an archive."""
 _MAX_CACHED_RESPONSES = 64  # responses that were listed and not fetched yet; an evicted one is requested again
@@ -230,7 +229,7 @@ async def open_sources(
             fetcher.count_in(http_client.request_counts, name)
             await stack.enter_async_context(fetcher)
             pause = delay if contact else 2 * delay
-            polite = PoliteFetcher(fetcher, MemoryRobotsStore(), clock, pause, max_wait=MAX_WAIT_SECONDS)
+            polite = PoliteFetcher(fetcher, MemoryRobotsStore(), clock, pause, max_wait=MAX_WAITS["recover"])
             clients[name] = LiveSiteClient(polite, archive)
         yield clients
 

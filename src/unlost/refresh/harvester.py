@@ -12,10 +12,9 @@ from typing import Self
 from unlost._core import VERSION
 from unlost.clock import Clock, SystemClock
 from unlost.crawl.extractor import extract_contents
-from unlost.crawl.fetcher import DEFAULT_TIMEOUTS, Fetcher, FetchResponse
+from unlost.crawl.fetcher import Fetcher, FetchResponse
 from unlost.crawl.models import DEFAULT_DELAY_SECONDS, MAX_RESOURCE_BYTES
 from unlost.crawl.politeness import (
-    MAX_WAIT_SECONDS,
     EventCallback,
     FetchStoppedError,
     PoliteFetcher,
@@ -24,7 +23,8 @@ from unlost.crawl.politeness import (
 )
 from unlost.crawl.warc_store import MAX_WARC_BYTES, CrawlWarcStore, RevisitedCapture, WarcLocation
 from unlost.errors import InputError, RobotsError, SiteError, SiteWaitError, UriError
-from unlost.http.exchange import Timeouts
+from unlost.http.circuit_breaker import BreakerRegistry
+from unlost.http.policy import MAX_WAITS, POLICIES, RETRIES, TIMEOUTS, Timeouts
 from unlost.http.pool import Resolver
 from unlost.http.url import parse_url
 from unlost.index.cdx import index_key
@@ -253,12 +253,6 @@ def _store_redirects(result: PageVisitResult, warcs: CrawlWarcStore) -> list[War
 _MAX_HOST_INTERVALS = 500  # intervals for the change rate of a host
 _BATCH_SIZE = 1000
 
-_MAX_ATTEMPTS = 2  # per page and round, after a timeout or a connection reset
-_RETRIED_ERRORS = frozenset({"timeout", "reset"})
-_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
-_MAX_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
-_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
-
 
 @dataclass(slots=True)
 class HarvestRound:
@@ -383,10 +377,10 @@ class HarvestOptions:
     delay: float = DEFAULT_DELAY_SECONDS
     hosts_at_once: int = 4
     proxies: bool = False
-    max_wait: float = MAX_WAIT_SECONDS
+    max_wait: float = MAX_WAITS["live"]
     keep_noarchive: bool = False
     max_bytes: int = MAX_RESOURCE_BYTES
-    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    timeouts: Timeouts = TIMEOUTS["live"]
     warc_bytes: int = MAX_WARC_BYTES
     resolver: Resolver | None = None
 
@@ -490,8 +484,7 @@ class _Harvester:
         self._clock, self._on_event, self._should_stop = clock, on_event, should_stop
         self._visitor = PageVisitor(fetcher, policy, self._now, options.max_bytes)
         self._is_stopped = False
-        self._suspended_hosts: dict[str, float] = {}
-        self._failures: dict[str, int] = {}
+        self._breakers = BreakerRegistry(clock, POLICIES["harvest"])
         self._audited = self._false_claims = 0
         self._disk = asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -505,14 +498,14 @@ class _Harvester:
             return (
                 []
                 if self._is_over()
-                else [host for host in self._state.pending_hosts() if host not in self._suspended_hosts]
+                else [host for host in self._state.pending_hosts() if self._breakers.allows_request(host)]
             )
 
         await run_host_tasks(hosts, self._visit_host, self._options.hosts_at_once, self._tasks, asyncio.Event())
         return HarvestResult(
             self._state.count_outcomes(),
             self._state.count_pending(),
-            self._suspended_hosts,
+            self._breakers.suspended_until(),
             self._is_stopped,
             self._audited,
             self._false_claims,
@@ -526,7 +519,7 @@ class _Harvester:
         return self._is_stopped
 
     async def _visit_host(self, host: str) -> None:
-        while not self._is_over() and host not in self._suspended_hosts:
+        while not self._is_over() and self._breakers.allows_request(host):
             page = self._state.next_page(host)
             if page is None:
                 return
@@ -552,16 +545,16 @@ class _Harvester:
         try:
             result = await self._visitor.visit(page.uri, history_host(page.uri), page.snapshot, behaviour, method)
         except SiteWaitError as error:
-            self._suspend_host(host, error.until)
+            self._suspend_host(host, error.until, "told-to-wait", error)
         except RobotsError as error:
             if error.is_temporary:
-                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
+                self._suspend_host(host, self._clock.now() + POLICIES["harvest"].pause, "robots-unreachable", error)
             else:
                 self._finish_unvisited(page, method, "forbidden", "robots")
         except SiteError as error:
             self._handle_failure(page, host, method, error)
         else:
-            self._failures.pop(host, None)
+            self._breakers.record_success(host)
             try:
                 await run_shielded(self._store(page, host, method, result))
             finally:
@@ -606,17 +599,20 @@ class _Harvester:
         return behaviour
 
     def _handle_failure(self, page: HarvestPage, host: str, method: FetchMethod, error: SiteError) -> None:
-        if error.kind in _UNREACHABLE_ERRORS:
-            self._failures[host] = self._failures.get(host, 0) + 1
-            if self._failures[host] >= _MAX_FAILURES:
-                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
-        if error.kind in _RETRIED_ERRORS and page.attempts + 1 < _MAX_ATTEMPTS:
+        breaker = self._breakers.breaker(host)
+        breaker.record_failure(error.kind, str(error))
+        if breaker.suspension is not None:
+            self._report_suspension(host, breaker.suspension.until)
+        if RETRIES["harvest"].allows(error.kind, page.attempts):
             self._state.requeue(page.id)
             return
         self._finish_unvisited(page, method, "failed", error.kind)
 
-    def _suspend_host(self, host: str, until: float) -> None:
-        self._suspended_hosts[host] = until
+    def _suspend_host(self, host: str, until: float, reason: str, error: SiteError) -> None:
+        self._breakers.breaker(host).open(until, reason, str(error))
+        self._report_suspension(host, until)
+
+    def _report_suspension(self, host: str, until: float) -> None:
         self._on_event("closed", {"host": host, "until": until})
 
     def _finish_unvisited(self, page: HarvestPage, method: FetchMethod, outcome: str, reason: str) -> None:

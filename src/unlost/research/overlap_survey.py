@@ -11,9 +11,9 @@ from urllib.parse import urljoin
 
 from unlost.aggregate.upstream import classify_error
 from unlost.archives.base import ArchiveClient
-from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.archives.sampler import EarlyStop
 from unlost.capture import Capture
-from unlost.clock import Clock
+from unlost.clock import Clock, SystemClock
 from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
 from unlost.crawl.politeness import PoliteFetcher
 from unlost.crawl.robots import MemoryRobotsStore
@@ -29,6 +29,8 @@ from unlost.errors import (
     UnsupportedError,
     UriError,
 )
+from unlost.http.circuit_breaker import BreakerRegistry
+from unlost.http.policy import MAX_WAITS, POLICIES
 from unlost.http.url import parse_url
 from unlost.quality import PageResponse as Page
 from unlost.quality import VerdictKind, classify_page
@@ -62,7 +64,6 @@ _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _MAX_BODY_BYTES = 16 << 20  # of a response
 _CLASSIFIED_BYTES = 1 << 20  # of a body that are classified
 _ABSENT_KINDS = frozenset({VerdictKind.SOFT_404, VerdictKind.PARKED})
-_MAX_WAIT_SECONDS = 60.0  # longer waits requested by a site are skipped, so that other sites are not delayed
 
 
 class PoliteLiveWebClient:
@@ -82,7 +83,7 @@ class PoliteLiveWebClient:
         self._fetcher = Fetcher((), clock, contact)
         pause_seconds = delay if contact else 2 * delay
         self._polite_fetcher = PoliteFetcher(
-            self._fetcher, self._robots, clock, pause_seconds, max_wait=_MAX_WAIT_SECONDS
+            self._fetcher, self._robots, clock, pause_seconds, max_wait=MAX_WAITS["overlap"]
         )
         self._documents = documents
 
@@ -197,7 +198,7 @@ class OverlapSurvey:
         self._documents = documents
         self._on_done = on_done
         self._stops: dict[str, EarlyStop] = {}
-        self._failures: dict[str, int] = {}
+        self._breakers = BreakerRegistry(SystemClock(), POLICIES["sample"])
 
     async def run(self) -> dict[str, EarlyStop]:
         """Run all pending requests; return the archives that were abandoned, with the reason.
@@ -248,7 +249,8 @@ class OverlapSurvey:
             except Exception as error:  # noqa: BLE001  raised by `run` after the other workers have stored their results
                 self._stops.setdefault(archive, EarlyStop(error))
                 return
-            self._failures[archive] = 0 if has_answered else self._failures.get(archive, 0) + 1
+            if has_answered:
+                self._breakers.record_success(archive)
             self._on_done()
 
     async def _query_page(self, client: ArchiveClient, page: OverlapPage) -> bool:
@@ -280,8 +282,8 @@ class OverlapSurvey:
 
     def _record_failure(self, archive: str, error: Exception) -> bool:
         """Abandon an archive after too many consecutive failures; return False."""
-        if self._failures.get(archive, 0) + 1 >= MAX_CONSECUTIVE_FAILURES:
-            self._stops.setdefault(archive, EarlyStop(error, MAX_CONSECUTIVE_FAILURES))
+        if self._breakers.breaker(archive).record_failure(type(error).__name__, str(error)):
+            self._stops.setdefault(archive, EarlyStop(error, POLICIES["sample"].failures))
         return False
 
     async def _fetch_capture(self, client: ArchiveClient, page: OverlapPage, capture: Capture) -> bool:

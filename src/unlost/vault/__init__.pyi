@@ -10,6 +10,7 @@ from unlost.vault.block import wrap_in_carrier as wrap_in_carrier
 from unlost.vault.collector import BlockCollector as BlockCollector
 from unlost.vault.collector import block_indices as block_indices
 from unlost.vault.collector import collect_blocks as collect_blocks
+from unlost.vault.collector import collect_from_archive as collect_from_archive
 from unlost.vault.encryption import DecryptionKeys as DecryptionKeys
 from unlost.vault.encryption import EncryptionOptions as EncryptionOptions
 from unlost.vault.erasure_code import MAX_BLOCKS as MAX_BLOCKS

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from unlost.archives.base import ArchiveClient, FetchedCapture
+from unlost.clock import SystemClock
 from unlost.comparison.site import SiteKind, detect_site_kind
 from unlost.comparison.warc_site import ArchiveFilePart, list_archive_parts
 from unlost.errors import ArchiveError, ArchiveFileError, UnsupportedError
+from unlost.http.circuit_breaker import CircuitBreaker
+from unlost.http.policy import POLICIES
 from unlost.problems import Problems
 from unlost.vault.block import MAX_BLOCK_BYTES, BlockHeader, VaultBlock, find_blocks
 from unlost.vault.pages import page_key_below, page_url
@@ -37,7 +40,6 @@ _MAX_BODY = 4 * MAX_BLOCK_BYTES
 _MAX_SOURCES = 4  # sources stored per block
 _MAX_VARIANTS = 8  # blocks stored per index; all but one are forged
 _CONCURRENT_REQUESTS = 6  # as many as the HTTP client opens connections to one host
-_MAX_FAILURES = 5  # then no more captures are requested from the archive
 _RAW_PATH = re.compile(r"/unlost-vault/([0-9a-f]{16})\.([0-9a-f]{64})\.(tar\.gz|tar\.gz\.age)")
 _TEXT_TYPES = ("text/", "application/xhtml", "application/xml")
 
@@ -259,15 +261,20 @@ async def _fetch_all(
 ) -> str | None:
     """Fetch captures concurrently, within the archive's rate limits; return an error message if some failed."""
     failures: list[str] = []
+    breaker = CircuitBreaker(SystemClock(), POLICIES["vault"], archive)
 
     async def work() -> None:
         for each in requests:
-            if len(failures) >= _MAX_FAILURES:
+            if not breaker.allows_request():
                 return
             try:
-                _add_capture(archive, await fetch(each), collector)
+                capture = await fetch(each)
             except ArchiveError as error:
                 failures.append(str(error))
+                breaker.record_failure(type(error).__name__, str(error))
+                continue
+            breaker.record_success()
+            _add_capture(archive, capture, collector)
 
     await asyncio.gather(*(work() for _ in range(_CONCURRENT_REQUESTS)))
     return f"{len(failures):,} copies not had: {failures[0]}" if failures else None

@@ -23,6 +23,7 @@ from unlost.crawl.robots import MemoryRobotsStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError, UriError
 from unlost.html.links import LinkKind, extract_links
 from unlost.html.text import extract_text, text_resemblance
+from unlost.http.policy import MAX_WAITS, RETRIES
 from unlost.http.url import parse_url
 from unlost.quality import ClassifierContext, PageResponse, ReferencePage, VerdictKind, classify_page
 
@@ -105,7 +106,7 @@ class PolitePageFetcher:
         self._fetcher = Fetcher(homes, clock, contact, use_proxies=proxies)
         # No waiting for Retry-After: a site that demands a wait has the health WAIT.
         self._polite_fetcher = PoliteFetcher(
-            self._fetcher, self._robots, clock, delay if contact else 2 * delay, max_wait=0.0
+            self._fetcher, self._robots, clock, delay if contact else 2 * delay, max_wait=MAX_WAITS["watch"]
         )
 
     async def __aenter__(self) -> Self:
@@ -162,7 +163,6 @@ MAX_KNOWN_PAGES = 8
 _MAX_TEXT_LENGTH = 20_000  # characters of a page that are compared
 _MIN_RESEMBLANCE = 0.4  # share of equal 3-word shingles that an edited page still reaches
 _MAX_FOLLOWED_LINKS = 3  # links of a changed home page that are tried before the site counts as missing
-_MAX_ATTEMPTS = 3  # for the home page, since about one request in a hundred fails anywhere
 # Matches the reasons of soft-404 verdicts that indicate a temporary error.
 _TEMPORARY = re.compile(
     r"maintenance|wartung|temporar|vorübergehend|be (right )?back|back soon|in kürze|updating|database|mysql|sql|"
@@ -260,11 +260,12 @@ async def check_health(home: str, known: Sequence[KnownPage], fetcher: PageFetch
 
 async def _fetch_home(home: str, fetcher: PageFetcher) -> FetchedPage:
     """Fetch the home page, with retries on server errors and without a response."""
-    for _ in range(_MAX_ATTEMPTS - 1):
+    page = await fetcher.fetch(home)
+    for retry in range(RETRIES["watch"].retries):
+        if not RETRIES["watch"].allows("silent" if page.status is None else str(page.status), retry):
+            break
         page = await fetcher.fetch(home)
-        if page.status is not None and page.status not in (500, 502, 504):
-            return page
-    return await fetcher.fetch(home)
+    return page
 
 
 def _is_as_before(fetched: FetchedPage, known: KnownPage) -> bool:

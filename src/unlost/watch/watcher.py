@@ -24,6 +24,8 @@ from unlost.check.visit_store import SiteVisit, VisitDatabase, translate_visit_e
 from unlost.clock import Clock
 from unlost.crawl.models import CrawlOutcome, LiveResource
 from unlost.errors import OfflineError
+from unlost.http.circuit_breaker import CircuitBreaker
+from unlost.http.policy import POLICIES
 from unlost.registry.models import Archive
 from unlost.watch.losses import LossHook, LossStore, SiteLoss, detect_loss
 from unlost.watch.site_health import HealthCheck, PageFetcher, SiteHealth, check_health
@@ -123,7 +125,6 @@ def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, shar
 
 MAX_KNOWN_URLS = 10_000
 """Known resources of a site that are requested at every visit, even if no page links to them any more."""
-_OFFLINE_RETRY_SECONDS = 600.0
 _MAX_SLEEP_SECONDS = 3_600.0  # after which the clock is read again, since it may have been set
 
 
@@ -203,7 +204,7 @@ class Watcher:
         on_loss: Command to run when a site is lost.
         on_visit: Receives the result of each visit.
         check_network: Returns an error if the local network is down. Called before a site counts as gone.
-        on_offline: Receives that error in `watch`, which retries after 10 minutes.
+        on_offline: Receives that error in `watch`, which then pauses as `POLICIES["watch"]` says.
     """
 
     def __init__(
@@ -230,6 +231,7 @@ class Watcher:
         self._on_visit = on_visit
         self._probe_network = check_network
         self._on_offline = on_offline
+        self._network_breaker = CircuitBreaker(clock, POLICIES["watch"])
 
     async def watch(self, urls: Sequence[str]) -> None:
         """Visit sites on schedule until cancelled."""
@@ -238,9 +240,13 @@ class Watcher:
                 for url in urls:
                     if self.next_visit_time(url) <= self._clock.now():
                         await self.visit(url)
+                        self._network_breaker.record_success()
             except OfflineError as error:
+                self._network_breaker.record_failure("offline", str(error))
                 self._on_offline(error)
-                await self._clock.sleep(_OFFLINE_RETRY_SECONDS)
+                breaker = self._network_breaker
+                while not breaker.allows_request() and (suspension := breaker.suspension) is not None:
+                    await self._clock.sleep(suspension.until - self._clock.now())
                 continue
             remaining = min(map(self.next_visit_time, urls)) - self._clock.now()
             await self._clock.sleep(min(_MAX_SLEEP_SECONDS, max(1.0, remaining)))

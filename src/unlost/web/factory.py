@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
+from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
 from unlost.aggregate.archive_status import ArchiveStatusProvider, ArchiveStatusTracker
 from unlost.aggregate.cache import DEFAULT_MEMORY_BYTES, CacheLifetimes, MemoryCache
 from unlost.aggregate.disk_cache import DiskCache, cache_scope
@@ -22,8 +22,8 @@ from unlost.http.circuit_breaker import BreakerRegistry
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.concurrency import ConcurrencyOptions
 from unlost.http.connectivity import Connectivity
-from unlost.http.exchange import Timeouts
 from unlost.http.limit_store import FileLimitStore, LimitStore
+from unlost.http.policy import MAX_WAITS, POLICIES, RETRIES, Timeouts
 from unlost.jobs.tasks import background_task
 from unlost.mementomap.lookup import REBUILD_AFTER_DAYS
 from unlost.problems import Problems
@@ -143,8 +143,8 @@ async def build_service(
     registry = Registry(tuple(map(without_default_limits, options.archives)))
     async with AsyncExitStack() as stack:
         store = options.limit_store or FileLimitStore(options.state / "limits", warn=options.on_message)
-        timeouts = Timeouts(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
-        max_wait = min(MAX_LIMIT_WAIT, options.deadline / 2)
+        timeouts = Timeouts.within(options.deadline)
+        max_wait = min(MAX_WAITS["aggregate"], options.deadline / 2)
         client = await stack.enter_async_context(
             ArchiveHttpClient(
                 store,
@@ -152,7 +152,7 @@ async def build_service(
                 options.contact,
                 timeouts,
                 max_wait,
-                retries=0,
+                retries=RETRIES["aggregate"],
                 concurrency=options.concurrency,
                 max_slot_wait=options.deadline,
                 warn=options.on_message,
@@ -175,7 +175,9 @@ async def build_service(
         router = ArchiveRouter(registry, holdings, LearnedStats(registry), exploration_share=options.exploration_share)
         previous_finder = None if previous is None else previous.finder
         breakers = (
-            previous_finder.breakers if isinstance(previous_finder, MementoAggregator) else BreakerRegistry(clock)
+            previous_finder.breakers
+            if isinstance(previous_finder, MementoAggregator)
+            else BreakerRegistry(clock, POLICIES["aggregate"])
         )
         archive_status = ArchiveStatusTracker(registry, holdings, router, breakers)
         listeners: list[UpstreamListener] = [HitRateListener(router), MetricsListener(metrics, events), archive_status]

@@ -26,6 +26,7 @@ from unlost.errors import (
     UnsupportedError,
     UsageError,
 )
+from unlost.http import POLICIES
 from unlost.problems import Problems
 from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
@@ -305,3 +306,21 @@ def test_large_list_uses_bounded_memory(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_failing_archive_is_left_for_the_next_run(tmp_path: Path) -> None:
+    """As `POLICIES["sample"]` says: after consecutive failures; a response in between resets the count."""
+    policy = POLICIES["sample"]
+    pages = [f"http://a.com/{number:03}" for number in range(3 * policy.failures)]
+    captures: dict[str, list[Capture | UnlostError]] = {page: [FailedError("no", "a", "timeout")] for page in pages}
+    with state_of(tmp_path, pages) as state:
+        order = [page.uri for page in state.iter_unanswered(None)]
+        captures[order[policy.failures - 1]] = []
+        archive = ScriptedArchive(captures)
+        stop = asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
+        assert stop is not None
+        assert stop.failures == policy.failures
+        assert archive.asked == order[: 2 * policy.failures]
+        captures.clear()
+        assert asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1)) is None
+        assert state.count_outcomes() == {"miss": len(pages)}

@@ -15,7 +15,6 @@ from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
 from unlost.archives import create_client
 from unlost.check import (
-    MAX_FAILURES,
     ArchiveAccess,
     ArchiveQueryResult,
     AvailabilityQuery,
@@ -28,7 +27,7 @@ from unlost.check import (
     compute_check_stats,
 )
 from unlost.crawl import LiveResource
-from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.http import POLICIES, ArchiveHttpClient, MemoryLimitStore
 from unlost.mementomap import ArchiveHoldings
 from unlost.registry import Archive, ArchiveKind, Registry
 
@@ -162,7 +161,13 @@ def test_failed_query_is_not_an_absence(file: Path) -> None:
             result, found = await targets_of.send(first.archive(), failing(second))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
-            assert len(set(second.asked)) == MAX_FAILURES
+            assert len(set(second.asked)) == POLICIES["check"].failures
+            # The next run queries it again. One response resets the count.
+            del second.answers[f"/none/{next(iter(PAGES)).uri}"]
+            second.asked.clear()
+            second.answers.clear()
+            result, found = await targets_of.send(first.archive(), failing(second))
+            assert (list(result.given_up), found.states[AvailabilityState.UNKNOWN]) == ([], 0)
 
     run(file, work)
 

@@ -2,10 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from socket import gaierror
 from typing import Any
 
-from tests.neighbours.faults import Talk
-from tests.refresh.harvest.site import DAY, Served, Site, changing, kinds, log, records, trusting
+from tests.neighbours.faults import Talk, faulty
+from tests.refresh.harvest.site import DAY, Served, Site, changing, harvest_pages, kinds, log, records, trusting
+from tests.virtual_clock import VirtualClock
+from unlost.http import POLICIES, AddressInfo, HostPort, literal_address_info
 from unlost.problems import Problems
 from unlost.refresh import HarvestState, Policy, VisitLogReader
 
@@ -313,3 +316,45 @@ def test_small_pages_use_aborted_get(tmp_path: Path) -> None:
             assert done.outcomes == {"not-modified": 5}
 
     asyncio.run(run())
+
+
+class BreakableResolver:
+    """A resolver that returns the loopback address, or fails for one host while it is broken."""
+
+    def __init__(self, broken_host: str) -> None:
+        self.is_broken = False
+        self.failures = 0
+        self._broken_host = broken_host
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the address, or fail."""
+        if self.is_broken and host == self._broken_host:
+            self.failures += 1
+            raise gaierror("no address")
+        return [literal_address_info(HostPort("127.0.0.1", port))]
+
+
+def test_unreachable_host_is_skipped_and_tried_again_after_the_pause(tmp_path: Path) -> None:
+    """As `POLICIES["harvest"]` says: the trial is in the same run if that is still in progress."""
+    policy = POLICIES["harvest"]
+    resolver = BreakableResolver("a.example")
+    clock = VirtualClock()
+
+    async def respond(talk: Talk) -> None:
+        if talk.path != "/robots.txt":
+            resolver.is_broken = talk.headers["host"].startswith("a.example") and not resolver.failures
+            if resolver.failures and talk.headers["host"].startswith("b.example"):
+                assert resolver.failures == policy.failures
+                clock.advance(policy.pause)
+        status = 404 if talk.path == "/robots.txt" else 200
+        await talk.answer(status, b"one", content_type="text/plain", connection="close")
+
+    async def run() -> Any:  # noqa: ANN401
+        async with faulty(respond, clock) as server:
+            urls = [f"http://a.example:{server.port}/{number}" for number in range(20)]
+            urls.append(f"http://b.example:{server.port}/")
+            return await harvest_pages(clock, tmp_path, Policy(), urls, hosts_at_once=1, resolver=resolver)
+
+    done = asyncio.run(run())
+    assert done.outcomes == {"failed": policy.failures, "new": 21 - policy.failures}
+    assert (done.pending, done.suspended_hosts) == (0, {})

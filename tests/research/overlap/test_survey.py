@@ -11,9 +11,10 @@ import pytest
 
 from tests.recovery.stub_archive import Held, Stub
 from tests.research.overlap.holdings import ARCHIVES, archives_of, open_state, random_holdings
-from unlost.archives import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.archives import EarlyStop
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
+from unlost.http import POLICIES
 from unlost.research import (
     LiveWebClient,
     OverlapState,
@@ -138,10 +139,11 @@ def test_failing_archive_is_left_out(tmp_path: Path) -> None:
     with open_state(tmp_path / "s", holdings) as state:
         stops = survey(state, archives)
         found = stats(state)
-    assert MAX_CONSECUTIVE_FAILURES <= len(archives[2].requests) <= MAX_CONSECUTIVE_FAILURES + 2
-    assert stops["c"].failures == MAX_CONSECUTIVE_FAILURES
+    most = POLICIES["sample"].failures
+    assert most <= len(archives[2].requests) <= most + 2
+    assert stops["c"].failures == most
     assert (found.unresponsive, found.unsettled, found.membership.archives) == (("c",), 0, ("a", "b", "d"))
-    assert found.archives[2].failed["http-5xx"] >= MAX_CONSECUTIVE_FAILURES
+    assert found.archives[2].failed["http-5xx"] >= most
 
 
 def test_truncated_listings_and_exclusions_are_results(tmp_path: Path) -> None:

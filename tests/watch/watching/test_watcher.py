@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ from unlost.check import (
 from unlost.check import history as history_module
 from unlost.check import visit_store as present_module
 from unlost.crawl import CrawlOutcome, LiveResource
-from unlost.http import ArchiveHttpClient, MemoryLimitStore
+from unlost.errors import OfflineError
+from unlost.http import POLICIES, ArchiveHttpClient, MemoryLimitStore
 from unlost.registry import Archive, ArchiveKind, Registry
 from unlost.sqlite import transaction
 from unlost.watch import LossHook, LossStore, VisitResult, Watcher
@@ -318,3 +320,30 @@ def test_loss_is_recorded_in_the_transaction_of_its_visit(
         assert file.connection.execute("SELECT count(*) FROM loss").fetchone()[0] == 1
     assert between
     assert not any(between)
+
+
+def test_offline_watch_pauses_and_tries_again(site: FlakySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `POLICIES["watch"]` says; after a visit the schedule applies again."""
+    watch = WatchedSite(tmp_path / "visits.sqlite", site)
+    policy = POLICIES["watch"]
+    visited_at: list[float] = []
+
+    async def work() -> None:
+        async with watch.watcher() as watcher:
+            visit = watcher.visit
+
+            async def visit_or_fail(url: str) -> VisitResult:
+                visited_at.append(watch.clock.now())
+                if len(visited_at) in (1, 2, 4):
+                    raise OfflineError("offline", "no connection")
+                if len(visited_at) == 6:
+                    raise asyncio.CancelledError
+                return await visit(url)
+
+            monkeypatch.setattr(watcher, "visit", visit_or_fail)
+            with pytest.raises(asyncio.CancelledError):
+                await watcher.watch([site.home])
+
+    asyncio.run(work())
+    waits = [later - earlier for earlier, later in pairwise(visited_at)]
+    assert [round(wait) for wait in waits] == [policy.pause, policy.pause, DAY, policy.pause, DAY]
