@@ -36,13 +36,13 @@ $(VENV)/.tools: $(VENV)/.runtime requirements-dev.txt
 
 # Tools of other licences are only ever run as processes from an environment of their own.
 NEIGHBOUR_PYTHON ?= $(PYTHON)
-NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildcard tests/neighbours/*.txt))
+NEIGHBOURS := $(patsubst tests/external/%.txt,.neighbours/%/.installed,$(wildcard tests/external/*.txt))
 
-.neighbours/%/.installed: tests/neighbours/%.txt
+.neighbours/%/.installed: tests/external/%.txt
 	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need python
 	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need headers
 	$(NEIGHBOUR_PYTHON) -m venv .neighbours/$*
-	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
+	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/external/$*.txt
 	touch $@
 
 # Those that only the comparison needs: the tests do without them.

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.neighbours import nginx
-from tests.neighbours.process import free_port, running
+from tests.external import nginx
+from tests.external.process import free_port, start_server
 
 from bench.holdings import UNLOST
 
@@ -122,7 +122,7 @@ def serving(folder: Path) -> Iterator[Fourteen]:
         config.write_text(_CONFIG.format(work=work, port=port, servers="\n    ".join(servers)))
         return [nginx.program(), "-p", work, "-c", config, "-e", "stderr"]
 
-    with running(command, nginx.answers, work):
+    with start_server(command, nginx.is_ready, work):
         yield Fourteen(folder, pages, ports, hits)
 
 

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import aiohttp
+from tests.external import postgresql
 from tests.jobs.service_process import ServiceProcess, run_service
-from tests.neighbours import postgresql
 from tests.recovery.site import ROOT
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
@@ -121,12 +121,12 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         registry = Path(stack.enter_context(other("archives", folder)).said())
-        server = stack.enter_context(postgresql.serving()) if kind == "postgresql" else None
-        with _place(folder / "idle", registry, server.new() if server else None) as (service, _):
+        server = stack.enter_context(postgresql.run_cluster()) if kind == "postgresql" else None
+        with _place(folder / "idle", registry, server.create_database() if server else None) as (service, _):
             asyncio.run(orders(service, WARM, None, []))
             idle = asyncio.run(orders(service, IDLE, None, []))
         with (
-            _place(folder / "busy", registry, server.new() if server else None) as (service, url),
+            _place(folder / "busy", registry, server.create_database() if server else None) as (service, url),
             other("watchers", service.base) as watchers,
         ):
             keys = asyncio.run(watched(service, watchers))

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests import real_data
-from tests.neighbours import mementomap as neighbour
+from tests.external import mementomap as reference
 
 from bench.measure import Report, best_of
 from unlost import uri
@@ -65,8 +65,8 @@ def reference_seconds(theirs: Path, keys: list[str], folder: Path) -> tuple[floa
     surts, none = folder / "surts", folder / "none"
     surts.write_text("".join(f"{key}\n" for key in keys))
     none.touch()
-    start_up = min(neighbour.batch_lookup(theirs, none)[1] for _ in range(3))
-    found, seconds = min((neighbour.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
+    start_up = min(reference.batch_lookup(theirs, none)[1] for _ in range(3))
+    found, seconds = min((reference.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
     return (seconds - start_up) / len(keys), found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.neighbours.process import free_port
+from tests.external.process import free_port
 
 from bench.holdings import UNLOST
 from bench.measure import Report

@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.external import postgresql
 from tests.jobs.service_process import ServiceProcess, run_service
-from tests.neighbours import postgresql
 from tests.waiting import wait_until
 
 from bench.measure import Report
@@ -227,7 +227,7 @@ def main() -> None:
     report = Report("soak-postgresql" if is_shared else "soak", title)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(postgresql.serving()).new() if is_shared else None
+        url = stack.enter_context(postgresql.run_cluster()).create_database() if is_shared else None
         found = soak(plan, folder, url)
     report.line(
         f"{plan.requests:,} requests (an hour of five a second), {len(found.orders)} recoveries and {found.kills} "

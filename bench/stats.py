@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.neighbours.cdxsummary import PROGRAM
+from tests.external.cdxsummary import PROGRAM
 
 from bench.holdings import UNLOST, Run, build, shell
 from bench.measure import Report

@@ -3,7 +3,7 @@
 import random
 
 from tests import real_data
-from tests.neighbours import surt as neighbour
+from tests.external import surt as reference
 
 from bench.measure import Report, best_of
 from unlost import uri
@@ -32,7 +32,7 @@ def main() -> None:
     report = Report("uri", "Addresses to SURTs, beside `surt`")
     report.line(f"{len(urls):,} URLs: {origin}. Start-up and reading are not counted, on either side; best of 3.")
     report.line("")
-    theirs = min(neighbour.surts(urls)[1] for _ in range(3))
+    theirs = min(reference.compute_surts(urls)[1] for _ in range(3))
     report.line("| | µs a URL | URLs a second |")
     report.line("|---|---|---|")
     rows = {"`surt`": theirs}

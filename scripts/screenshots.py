@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, FloatRect, Page, ViewportSize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.external import chromium
 from tests.jobs.worker_processes import ArchivePause
-from tests.neighbours import chromium
 from tests.webui.environment import ADMIN, ADMIN_PASSWORD, PagesEnvironment, log_in, order, run_environment
 
 from unlost.demo import DemoServer, run_story, write_pages
@@ -127,14 +127,14 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        chromium.browser() as browser,
+        chromium.run_browser() as browser,
         run_environment(Path(scratch)) as environment,
     ):
         other = browser.new_context(**_SCREEN).new_page()
         address = _order(browser, other, environment, folder)
         _kept(browser, environment, address, folder)
         _administration(other, environment, folder)
-    with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser:
+    with tempfile.TemporaryDirectory() as scratch, chromium.run_browser() as browser:
         _demonstration(browser, Path(scratch), folder)
 
 

@@ -164,9 +164,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Run Chromium without a network, for one module: its event loop conflicts with others."""
-    from tests.neighbours import chromium
+    from tests.external import chromium
 
-    with chromium.browser() as running:
+    with chromium.run_browser() as running:
         yield running
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST
-from tests.neighbours import nginx
-from tests.neighbours.process import free_port
+from tests.external import nginx
+from tests.external.process import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +87,10 @@ def test_nginx_does_not_log_private_links(tmp_path: Path) -> None:
     for name, each in {"ours": site, "other": re.sub(r"error_log .*;", "", site)}.items():
         work = tmp_path / name
         work.mkdir()
-        with nginx.balancing(each, work) as port, closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        with (
+            nginx.run_reverse_proxy(each, work) as port,
+            closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection,
+        ):
             connection.request("GET", "/jobs/a-private-link")
             assert connection.getresponse().status == 502
         found[name] = any(b"a-private-link" in file.read_bytes() for file in work.rglob("*") if file.is_file())

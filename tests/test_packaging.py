@@ -43,12 +43,12 @@ def test_python_packages_are_pinned_exactly() -> None:
     assert installed - set(lines) - {line for line in installed if line.startswith("unlost==")} == set()
 
 
-def test_build_backend_and_neighbours_are_pinned() -> None:
+def test_build_backend_and_external_tools_are_pinned() -> None:
     """In every environment."""
     back_end = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    neighbours = [file.read_text().splitlines() for file in (ROOT / "tests" / "neighbours").glob("*.txt")]
-    assert len(neighbours) >= 3
-    for requirement in [*back_end, *(line for lines in neighbours for line in lines)]:
+    requirements = [file.read_text().splitlines() for file in (ROOT / "tests" / "external").glob("*.txt")]
+    assert len(requirements) >= 3
+    for requirement in [*back_end, *(line for lines in requirements for line in lines)]:
         assert requirement.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+", requirement), requirement
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests.neighbours.wayback_cdx import Stored, pages
+from tests.external.wayback_cdx import StoredCapture, make_captures
 
 from bench.peers.environments import program
 from bench.peers.machine import BASE, NAME, Machine, serving
@@ -74,12 +74,12 @@ class Asked:
     """
 
     def __init__(self, command: list[str | Path], machine: Machine, folder: Path) -> None:
-        before = len(machine.asked)
+        before = len(machine.requests)
         start = time.perf_counter()
         env = {**environment(folder), "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "bench@example.com"}
         done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=600)
         self.seconds = time.perf_counter() - start
-        self.requests = len(machine.asked) - before
+        self.requests = len(machine.requests) - before
         self.lines = done.stdout.decode().splitlines()
         self.failure = done.stderr.decode().strip().splitlines()[-1:] if done.returncode else []
         if done.returncode:
@@ -88,7 +88,7 @@ class Asked:
 
 def listings(captures: int, folder: Path) -> list[Row]:
     """List all captures of a host."""
-    machine = Machine(pages(captures, HOST))
+    machine = Machine(make_captures(captures, HOST))
     with serving(machine, _certificate(folder)):
         ours = Asked([sys.executable, "-c", OUR_LISTING, f"http://{HOST}/"], machine, folder)
         theirs = Asked([program("cdx_toolkit", "cdxt"), "--ia", "iter", f"{HOST}/*"], machine, folder)
@@ -103,7 +103,7 @@ def listings(captures: int, folder: Path) -> list[Row]:
 def closest(count: int, folder: Path) -> list[Row]:
     """Ask for the copy closest to a date: of a page whose server is gone, of one that is alive, and of several."""
     lost, living = f"http://{HOST}/page", [f"http://{LIVING}/{number}" for number in range(count)]
-    machine = Machine([Stored(page, moment) for page in [lost, *living] for moment in _STORED], is_limited=False)
+    machine = Machine([StoredCapture(page, moment) for page in [lost, *living] for moment in _STORED], is_limited=False)
     # An archive of one's own: without limits, since those of the Wayback Machine would be all that is measured.
     own = Archive(
         "own", "Own", ArchiveKind.MEMENTO, timemap=f"{BASE}/web/timemap/link/", timegate=f"{BASE}/web/", limits=()
@@ -138,7 +138,7 @@ def _living(machine: Machine) -> Iterator[None]:
 
         def do_GET(self) -> None:
             """Serve a page."""
-            machine.asked.append((machine.clock.now(), RequestKind.REPLAY, self.path))
+            machine.requests.append((machine.clock.now(), RequestKind.REPLAY, self.path))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -21,6 +21,6 @@ def missing() -> list[str]:
 
 def version(peer: str) -> str:
     """Return the version that the list of its environment names."""
-    lists = [folder / f"{peer}.txt" for folder in (ROOT / "bench" / "peers", ROOT / "tests" / "neighbours")]
+    lists = [folder / f"{peer}.txt" for folder in (ROOT / "bench" / "peers", ROOT / "tests" / "external")]
     text = next(file for file in lists if file.exists()).read_text()
     return str(re.findall(rf"(?m)^{re.escape(peer)}==(.+)$", text)[0])

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.neighbours import cdxsummary, mementomap
-from tests.neighbours import surt as surt_package
+from tests.external import cdxsummary, mementomap
+from tests.external import surt as surt_package
 
 from bench import lookup, uri
 from bench.holdings import UNLOST, Run, build
@@ -66,7 +66,7 @@ def _megabytes(command: Sequence[str | Path]) -> float:
 def _surts(count: int) -> Iterator[Row]:
     urls = uri.sample()[0][:count]
     urls = "\n".join(url for url in urls if isinstance(addresses.surt_many([url])[0], str)).split("\n")
-    theirs = min(surt_package.surts(urls)[1] for _ in range(2)) / len(urls)
+    theirs = min(surt_package.compute_surts(urls)[1] for _ in range(2)) / len(urls)
     ours = best_of(3, lambda: addresses.surt_many(urls)) / len(urls)
     options = f"of {len(urls):,} addresses that both take, one thread each, start-up not counted"
     yield Row("addresses to SURTs", "surt", "µs each", ours * 1e6, theirs * 1e6, options=options)

@@ -18,7 +18,7 @@ from threading import Thread
 from urllib.parse import parse_qsl, unquote
 
 from aiohttp import web
-from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, is_asked_for
+from tests.external.wayback_cdx import FIELDS, FakeWayback, StoredCapture, matches_query
 
 from bench.peers.site import Trouble
 from unlost import dates
@@ -56,7 +56,7 @@ class Machine(FakeWayback):
         """Answer one request."""
         path = request.raw_path.removeprefix(BASE)  # some ask with the whole address, as one asks proxies
         work = RequestKind.INDEX if path.startswith(("/cdx/", "/web/timemap/")) else RequestKind.REPLAY
-        self.asked.append((self.clock.now(), work, path))
+        self.requests.append((self.clock.now(), work, path))
         await asyncio.sleep(self.seconds)
         if self.is_limited and self._is_refused(work, self.clock.now()):
             self.refused += 1
@@ -87,12 +87,12 @@ class Machine(FakeWayback):
         if query["url"].endswith("*"):
             query |= {"url": query["url"].removesuffix("*"), "matchType": "prefix"}
         rows = sorted(
-            (row for row in self.stored if is_asked_for(row, query)), key=lambda row: (row.urlkey, row.timestamp)
+            (row for row in self.captures if matches_query(row, query)), key=lambda row: (row.urlkey, row.timestamp)
         )
         for name, value in pairs:
             if name == "filter":
                 rows = [row for row in rows if _passes(row, value)]
-        start, limit = int(query.get("resumeKey", 0)), int(query.get("limit", self.cap))
+        start, limit = int(query.get("resumeKey", 0)), int(query.get("limit", self.max_rows))
         if "page" in query:
             start = int(query["page"]) * PAGE_ROWS
             limit = min(limit, PAGE_ROWS)
@@ -111,7 +111,7 @@ class Machine(FakeWayback):
         return web.Response(text="[" + ",\n".join(map(json.dumps, table)) + "]\n", content_type="application/json")
 
     def _timegate(self, address: str, wanted: str | None) -> web.Response:
-        copies = self._copies(address)
+        copies = self._captures_of(address)
         if not copies:
             return web.Response(status=404, text="not archived")
         moment = dates.to_datetime(dates.from_http(wanted)) if wanted else dates.to_datetime(copies[-1].timestamp)
@@ -119,10 +119,10 @@ class Machine(FakeWayback):
         headers = {"Vary": "accept-datetime", "Location": self._urim(copy), "Link": self._links(address, copies)}
         return web.Response(status=302, headers=headers)
 
-    def _urim(self, copy: Stored, flag: str = "") -> str:
+    def _urim(self, copy: StoredCapture, flag: str = "") -> str:
         return f"{self.base}/web/{copy.timestamp}{flag}/{copy.original}"
 
-    def _links(self, address: str, copies: list[Stored]) -> str:
+    def _links(self, address: str, copies: list[StoredCapture]) -> str:
         ends = {copies[0].timestamp: "first memento", copies[-1].timestamp: "last memento"}
         return ", ".join(
             [
@@ -134,20 +134,20 @@ class Machine(FakeWayback):
             ]
         )  # fmt: skip
 
-    def _copies(self, address: str) -> list[Stored]:
+    def _captures_of(self, address: str) -> list[StoredCapture]:
         # Some clients escape all of an address, also its `?` and `&`.
-        return super()._copies(address) or super()._copies(unquote(address))
+        return super()._captures_of(address) or super()._captures_of(unquote(address))
 
-    def _copy(self, copy: Stored) -> web.Response:
-        response = super()._copy(copy)
+    def _capture_response(self, copy: StoredCapture) -> web.Response:
+        response = super()._capture_response(copy)
         is_revisit = copy.statuscode is None
         mime = next(
-            (row.mimetype for row in self.stored if row.digest == copy.digest and row.statuscode), copy.mimetype
+            (row.mimetype for row in self.captures if row.digest == copy.digest and row.statuscode), copy.mimetype
         )
         response.headers["Content-Type"] = mime if is_revisit else copy.mimetype
         stored = dict(copy.headers)
         response.headers["X-Archive-Orig-Content-Type"] = stored.get("Content-Type", response.headers["Content-Type"])
-        response.headers["Link"] = self._links(copy.original, self._copies(copy.original))
+        response.headers["Link"] = self._links(copy.original, self._captures_of(copy.original))
         response.headers["X-Capture"] = f"{copy.timestamp} {copy.original}"
         return response
 
@@ -172,7 +172,7 @@ class Machine(FakeWayback):
         return cut
 
 
-def _passes(row: Stored, condition: str) -> bool:
+def _passes(row: StoredCapture, condition: str) -> bool:
     """Return whether a row passes a filter: a field and an expression for all of it, after a `!` the opposite."""
     name, _, expression = condition.removeprefix("!").partition(":")
     value = dict(zip(FIELDS, row.row(), strict=True)).get(name, "")

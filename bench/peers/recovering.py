@@ -33,7 +33,7 @@ def outcome_of(tool: Tool, site: Site, folder: Path, seconds: float, *, is_calm:
         **judge(site, left.found).plain(),
         "links_working": links.working,
         "links_broken": links.broken,
-        "requests": len(machine.asked),
+        "requests": len(machine.requests),
         "refused": machine.refused,
         "too_soon": machine.too_soon,
         "seconds": left.seconds,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.neighbours.certificate import certificate
+from tests.external.certificate import make_certificate
 
 from bench.peers.machine import NAME
 
@@ -43,7 +43,7 @@ def run_sealed(module: str, arguments: Sequence[str], folder: Path) -> Any:  # n
     """
     hosts = folder / "hosts"
     hosts.write_text(f"127.0.0.1 localhost\n127.0.0.1 {NAME}\n127.0.0.1 {LIVING}\n")
-    certificate(folder, NAME)
+    make_certificate(folder, NAME)
     command: list[str | Path] = [*_OWN, "sh", "-c", _NAMED, "sh", hosts, sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=None, check=False)
     if done.returncode:

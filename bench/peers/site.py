@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.neighbours.wayback_cdx import Stored
+from tests.external.wayback_cdx import StoredCapture
 
 HOST = "harbour.example"
 HOME = f"http://{HOST}/"
@@ -73,7 +73,7 @@ class Site:
     """The resources, what the archive holds, and which transfers go wrong, by date and address."""
 
     resources: tuple[Resource, ...]
-    stored: tuple[Stored, ...]
+    stored: tuple[StoredCapture, ...]
     troubles: dict[tuple[str, str], Trouble]
 
     def __iter__(self) -> Iterator[Resource]:
@@ -99,7 +99,7 @@ class _Maker:
         self._each = each
         self._is_calm = is_calm
         self._resources: list[Resource] = []
-        self._stored: list[Stored] = []
+        self._stored: list[StoredCapture] = []
         self._troubles: dict[tuple[str, str], Trouble] = {}
         self._seconds = 0
 
@@ -272,7 +272,7 @@ class _Maker:
         location: str | None = None, headers: tuple[tuple[str, str], ...] = (), coding: str | None = None,
     ) -> None:  # fmt: skip
         digest = base64.b32encode(hashlib.sha1(body).digest()).decode()  # noqa: S324  as indexes have it
-        self._stored.append(Stored(uri, when, body, mime, status, digest, location, headers, coding))
+        self._stored.append(StoredCapture(uri, when, body, mime, status, digest, location, headers, coding))
 
 
 def _spelled(page: str, link: str, turn: int) -> str:

@@ -15,10 +15,10 @@ import pytest
 from tests.aggregate.stubs import FixedRouter, outcomes, until
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
-from tests.neighbours import pywb
-from tests.neighbours.fault_proxy import Proxy, moved, proxying
-from tests.neighbours.faults import Talk, faulty
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.fault_proxy import FaultProxy, run_fault_proxy, with_port
+from tests.external.fault_server import Exchange, run_fault_server
+from tests.external.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
 from unlost.http import FAILURE_OUTCOMES, Timeouts
@@ -64,7 +64,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Arc
         dates = [f"{each[:4]}-{each[4:6]}-{each[6:8]}T00:00:01Z" for each in datetimes]
         warc.write_bytes(b"".join(response(PAGE, date, f"<p>{name} {date}</p>".encode()) for date in dates))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
+    with pywb.serve_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
         yield {name: each.archive(name, ArchiveKind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
 
 
@@ -79,7 +79,7 @@ class ProxiedArchives:
     """An aggregator of archives, each with a proxy, except for those that refuse or have an invalid certificate."""
 
     aggregator: MementoAggregator
-    proxies: dict[str, Proxy]
+    proxies: dict[str, FaultProxy]
     targets: dict[str, Archive]
     clock: VirtualClock
 
@@ -98,8 +98,8 @@ def port_of(archive: Archive) -> int:
     return int(archive.timemap.split(":")[2].partition("/")[0])
 
 
-async def _ok(talk: Talk) -> None:
-    await talk.answer(200, b"nobody gets here")
+async def _ok(exchange: Exchange) -> None:
+    await exchange.respond(200, b"nobody gets here")
 
 
 @asynccontextmanager
@@ -113,16 +113,18 @@ async def run_proxies(archives: dict[str, Archive], faults: dict[str, str]) -> A
         for name, archive in archives.items():
             fault = faults.get(name)
             if fault == "refuse":
-                targets[name] = moved(archive, port_of(archive), free_port())
+                targets[name] = with_port(archive, port_of(archive), free_port())
             elif fault == "tls":
-                server = await stack.enter_async_context(faulty(_ok, clock, tls))
+                server = await stack.enter_async_context(run_fault_server(_ok, clock, tls))
                 targets[name] = replace(archive, timemap=f"{server.url}/", timegate=None, cdx=None, replay=None)
             else:
                 plain = [fault] if fault and not fault.startswith("charset ") else []
-                proxy = await stack.enter_async_context(proxying(port_of(archive), clock, plain, for_ever=True))
+                proxy = await stack.enter_async_context(
+                    run_fault_proxy(port_of(archive), clock, plain, repeat_last=True)
+                )
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
-                proxies[name], targets[name] = proxy, proxy.before(archive)
+                proxies[name], targets[name] = proxy, proxy.rewrite_archive(archive)
         client = await stack.enter_async_context(
             make_http_client(clock, timeouts=SHORT_TIMEOUTS, max_wait=MAX_LIMIT_WAIT)
         )

@@ -231,13 +231,13 @@ def test_interruption_raises_keyboard_interrupt(tmp_path: Path) -> None:
 
 def test_recovery_from_pywb_equals_its_source(tmp_path: Path) -> None:
     """An earlier recovery is served by pywb; the aggregator finds the page."""
-    from tests.neighbours.pywb import serving_warcs
+    from tests.external.pywb import serve_warcs
 
     with FakeArchive(CAPTURES) as archive:
         first = unlost.recover(SITE, tmp_path / "first", archives=[archive.registry_entry()])
     first.export(tmp_path / "site.warc.gz")
     (tmp_path / "servers").mkdir()
-    with serving_warcs([tmp_path / "site.warc.gz"], tmp_path / "servers") as (pywb,):
+    with serve_warcs([tmp_path / "site.warc.gz"], tmp_path / "servers") as (pywb,):
         entry = pywb.archive("pywb")
         again = unlost.recover(SITE, tmp_path / "again", archives=[entry])
         with unlost.Aggregator([entry]) as aggregator:

@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.archive_files import files
 from tests.archives.helpers import make_http_client
-from tests.neighbours import nginx
-from tests.neighbours.common_crawl import Crawl, rows_of, serving
+from tests.external import nginx
+from tests.external.common_crawl import Crawl, fake_common_crawl, read_rows
 from tests.real_data import DATA
 from unlost.archives import ArchiveClient, CommonCrawlClient, FetchedCapture
 from unlost.capture import Capture
@@ -127,13 +127,13 @@ def test_damaged_and_unusual_files_are_served() -> None:
 def test_common_crawl_of_real_records(tmp_path: Path) -> None:
     """All records of two real WARCs are fetched by range and equal those read by warcio."""
     crawls = [
-        Crawl("CC-MAIN-2020-45", rows_of(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
-        Crawl("CC-MAIN-2008-2009", rows_of(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
+        Crawl("CC-MAIN-2020-45", read_rows(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
+        Crawl("CC-MAIN-2008-2009", read_rows(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
     ]
     expected = [each for name in NAMES[:2] for each in read_by_warcio(WARCS / name)]
 
     async def fetched(port: int) -> tuple[Counter[str], int]:
-        async with serving(crawls) as fake:
+        async with fake_common_crawl(crawls) as fake:
             archive = Archive(
                 "cc",
                 "Common Crawl",
@@ -145,5 +145,5 @@ def test_common_crawl_of_real_records(tmp_path: Path) -> None:
                 client = CommonCrawlClient(archive, http_client)
                 return await compare_records(client, expected), client.problems.total
 
-    with nginx.serving(WARCS, tmp_path) as port:
+    with nginx.serve_folder(WARCS, tmp_path) as port:
         assert asyncio.run(fetched(port)) == ({"same": 268, "brotli": 11}, 0)

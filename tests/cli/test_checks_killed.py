@@ -18,8 +18,8 @@ from aiohttp import web
 from tests.archives.sampling.killable import Commands, commands
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.live_site import Page, html, serve_live_site
-from tests.neighbours.listening import listening
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.local_server import serve_handler
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.process_killer import RequestKiller
 from tests.recovery.background_server import run_in_background
 from tests.recovery.registry import registry
@@ -79,14 +79,16 @@ async def run_servers(killer: RequestKiller) -> AsyncIterator[Servers]:
 
     async with (
         serve_live_site(page) as site,
-        listening(counted("lister", found.lister)) as found.lister.base,
-        listening(counted("single", found.single)) as found.single.base,
+        serve_handler(counted("lister", found.lister)) as found.lister.base,
+        serve_handler(counted("single", found.single)) as found.single.base,
     ):
         found.site = site.url
         body = TEXT.encode()
-        found.lister.stored += [Stored(f"{site.url}/{number}", "20240101000000", body) for number in range(4)]
-        found.lister.stored += [Stored(f"{site.url}/gone1", "20230101000000", body)]
-        found.single.stored += [Stored(f"{site.url}/{number}", "20240201000000", body) for number in range(3, 8)]
+        found.lister.captures += [StoredCapture(f"{site.url}/{number}", "20240101000000", body) for number in range(4)]
+        found.lister.captures += [StoredCapture(f"{site.url}/gone1", "20230101000000", body)]
+        found.single.captures += [
+            StoredCapture(f"{site.url}/{number}", "20240201000000", body) for number in range(3, 8)
+        ]
         yield found
 
 

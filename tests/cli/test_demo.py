@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours.pywb import WAYBACK
+from tests.external.pywb import WAYBACK
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

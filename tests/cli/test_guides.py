@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.check_environment import WEB, Home, archives, captures, home
 from tests.cli.run import UNLOST
-from tests.neighbours.nginx import site as served
+from tests.external.nginx import serve_site as served
 from tests.research.factors.planted import plant
 from tests.virtual_clock import VirtualClock
 from unlost.cli import WatchRun
@@ -106,7 +106,7 @@ def test_watch_guide_shows_the_output(
                     WEB.write(tmp_path / "web", day)
                     # It comes on the second day, and lets go of one bin on the last.
                     archived = captures(base) if day else []
-                    server.stored = [each for each in archived if day < 5 or "bin1" not in each.original]
+                    server.captures = [each for each in archived if day < 5 or "bin1" not in each.original]
                     await asyncio.to_thread(printed, *arguments_of(base, "--contact", "me@example.org"))
                     clock.advance(DAY)
                 shown = {}

@@ -13,8 +13,8 @@ from tests.archives.clients.records import PAGE, response
 from tests.cli.maps import rows
 from tests.cli.run import unlost
 from tests.cli.settings import home
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.process import free_port
 from unlost.cli import run
 
 SITE = "http://example.com"
@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampledArchive]:
     (folder / "a.warc.gz").write_bytes(b"".join(RECORDS))
     done = unlost("index", "build", str(folder / "a.warc.gz"), "-o", str(folder / "a.cdxj"))
     assert done.returncode == 0
-    with pywb.serving(folder / "a.cdxj", folder, folder) as server:
+    with pywb.serve_index(folder / "a.cdxj", folder, folder) as server:
         yield SampledArchive(server, folder)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours import chromium
+from tests.external import chromium
 
 pytestmark = [  # warcio leaves files open
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -99,7 +99,7 @@ def test_foreign_state_file_is_not_modified(place: Path) -> None:
 def test_page_and_diagram_in_a_browser(place: Path) -> None:
     """A bar for each set, a dot for each archive in it; nothing overflows."""
     assert overlap(place, "--html", str(place / "o.html"), "--svg", str(place / "o.svg"))[0] == 0
-    with chromium.browser() as browser:
+    with chromium.run_browser() as browser:
         window = browser.new_page(viewport={"width": 400, "height": 800})
         window.goto((place / "o.html").as_uri())
         assert window.locator("rect.set").count() >= 3

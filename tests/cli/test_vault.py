@@ -13,7 +13,7 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours import postgresql
+from tests.external import postgresql
 from tests.vault.fixtures import listing, server_files, static_site
 from unlost.vault import iter_html_files, open_vault
 
@@ -174,8 +174,8 @@ def test_sqlite_dump_is_recovered(tmp_path: Path) -> None:
 def test_postgresql_dump_is_recovered(tmp_path: Path) -> None:
     """By the recipe of the documentation; the same data is the same version."""
     site, vault = static_site(tmp_path, 10), str(tmp_path / "v")
-    with postgresql.serving() as server:
-        first, second = server.new(), server.new()
+    with postgresql.run_cluster() as server:
+        first, second = server.create_database(), server.create_database()
 
         def sql(database: str, *words: str) -> bytes:
             command = [postgresql.program("psql"), "-X", "-v", "ON_ERROR_STOP=1", "-d", database, *words]

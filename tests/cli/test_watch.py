@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.check_environment import WEB, Completed, Home, archives, base, captures, home
 from tests.cli.run import UNLOST
-from tests.neighbours.nginx import site as served
-from tests.neighbours.wayback_cdx import FakeWayback
+from tests.external.nginx import serve_site as served
+from tests.external.wayback_cdx import FakeWayback
 from tests.recovery.registry import registry
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
@@ -65,20 +65,20 @@ def test_loss_is_reported_and_runs_the_hook(
     clock = VirtualClock()
     lost = []
 
-    def visit(site: str) -> None:
-        arguments = [site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
+    def visit(serve_site: str) -> None:
+        arguments = [serve_site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
         arguments += ["--delay", "0", "--on-loss", f'sh -c \'printf "%s %s" "$1" "$2" >> {out}\' name']
         with command.make_context("watch", arguments, help_option_names=["-h", "--help"]) as context:
             lost.append(WatchRun(context.params, clock).once()[0])
         clock.advance(DAY)
 
-    with served(tmp_path / "web", tmp_path / "work") as site:
-        visit(site)
-        visit(site)
+    with served(tmp_path / "web", tmp_path / "work") as serve_site:
+        visit(serve_site)
+        visit(serve_site)
     for _ in range(3):
-        visit(site)
+        visit(serve_site)
     assert lost == [False, False, False, True, True]
-    assert out.read_text() == f"{site} unresponsive"
+    assert out.read_text() == f"{serve_site} unresponsive"
     assert "lost since" in capsys.readouterr().err
 
 

@@ -83,11 +83,11 @@ def undisturbed(
 ) -> tuple[Known, int]:
     """Return the state after an undisturbed crawl, and its number of requests."""
     folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
-    site.server.asked.clear()
+    site.server.requests.clear()
     crawl_starter.begin(folder, f"{site.url}/")
     assert crawl_starter.ended() == 0
     assert len(crawl_state(folder)) == 30
-    return crawl_state(folder), len(site.server.asked)
+    return crawl_state(folder), len(site.server.requests)
 
 
 def fetched(folder: Path) -> dict[str, str | None]:
@@ -109,7 +109,7 @@ def test_run_resumes_after_a_kill_at_any_point(
     """The result equals that of an undisturbed crawl, at most requests in flight are repeated, no WARC is damaged."""
     random_ = random.Random(round_)  # noqa: S311
     folder = tmp_path / "crawl"
-    site.server.asked.clear()
+    site.server.requests.clear()
     fetched_before: dict[str, str | None] = {}
     for point in range(POINTS // ROUNDS):
         after = random_.randint(1, 5)
@@ -136,5 +136,5 @@ def test_run_resumes_after_a_kill_at_any_point(
     assert [kind for kind, _, _ in stored].count("request") == len(responses)
     assert not list((folder / "warc").glob("*.open"))
     # One request is in flight at a time; robots.txt is stored with the first page.
-    assert len(site.server.asked) <= undisturbed[1] + 2 * (POINTS // ROUNDS)
+    assert len(site.server.requests) <= undisturbed[1] + 2 * (POINTS // ROUNDS)
     assert len(list(read_links(folder))) > 30

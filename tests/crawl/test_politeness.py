@@ -44,7 +44,7 @@ def test_delays_are_respected(robots: str, delay: float, contact: str | None, ex
             # The delay after robots.txt counts, too.
             assert all(gap >= expected for gap in gaps)
             assert sum(gaps) < expected * 10 + 5
-            assert site.server.most_open == 1
+            assert site.server.max_open == 1
             events = [word for word, _ in site.events]
             assert ("delay-capped" in events) is (expected == MAX_DELAY_SECONDS)
             assert ("no-contact" in events) is (contact is None)
@@ -120,18 +120,18 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
                 both.set()
             await both.wait()  # both requests must be in flight
 
-        from tests.neighbours.faults import Talk, faulty
+        from tests.external.fault_server import Exchange, run_fault_server
 
-        async def answering(talk: Talk) -> None:
-            if talk.path in ("/1", "/2"):
-                await meet(talk.path)
-            await talk.answer(200 if talk.path in ("/1", "/2") else 404)
+        async def answering(exchange: Exchange) -> None:
+            if exchange.path in ("/1", "/2"):
+                await meet(exchange.path)
+            await exchange.respond(200 if exchange.path in ("/1", "/2") else 404)
 
         from tests.crawl.live_site import FixedResolver
         from tests.virtual_clock import VirtualClock
         from unlost.crawl import crawl
 
-        async with faulty(answering) as server, asyncio.timeout(20):
+        async with run_fault_server(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")
             plan = CrawlConfig(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
             result = await crawl(

@@ -11,7 +11,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.cli.run import unlost
 from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved, serve_live_site
-from tests.neighbours import nginx, pywb
+from tests.external import nginx, pywb
 from tests.recovery.recovery_output import _members
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import CrawlConfig, crawl, read_resources
@@ -68,9 +68,9 @@ def test_pywb_replays_a_crawl(tmp_path: Path) -> None:
     done = unlost("index", "build", *map(str, warcs), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
     moment = resources[0].seen or ""
-    with pywb.serving(index, tmp_path / "crawl" / "warc", tmp_path) as server:
+    with pywb.serve_index(index, tmp_path / "crawl" / "warc", tmp_path) as server:
 
-        def fetch(path: str) -> pywb.Answer:
+        def fetch(path: str) -> pywb.RawCapture:
             return server.fetch(moment, site.url + path)
 
         assert (fetch("/").status, fetch("/").body) == (200, SITE["/"].body)
@@ -94,7 +94,7 @@ def test_nginx_site_is_stored_byte_for_byte(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     # Files are served unchanged, by name and without types.
-    with nginx.serving(folder, work) as port:
+    with nginx.serve_folder(folder, work) as port:
         base = f"http://127.0.0.1:{port}"
         plan = CrawlConfig((f"{base}/index.html", f"{base}/sub/index.html"), delay=0.0)
         result = asyncio.run(crawl(plan, tmp_path / "crawl", contact="me@example.org"))
@@ -129,7 +129,7 @@ def test_only_lost_records_are_fetched_again(lost: str, tmp_path: Path) -> None:
                 (folder / "state.sqlite").unlink()
                 file.rename(f"{file}.open")
                 Path(f"{file}.open").write_bytes(whole + b"\x1f\x8b\x08torn")
-            site.server.asked.clear()
+            site.server.requests.clear()
             await site.crawl(folder)
             after = {each.uri: each for each in read_resources(folder)}
             assert {uri: (each.status, each.digest) for uri, each in after.items()} == {

@@ -11,12 +11,12 @@ import pytest
 from tests.export import nasty_site
 from tests.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, NastyResource, body
 from tests.export.raw_http import fetch, fetch_following_redirects
-from tests.neighbours import apache, nginx
+from tests.external import apache, nginx
 from unlost.export import ExportedResource, escape_unsafe, hosting_files
 
 SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
-    "nginx": nginx.hosting,
-    "apache": apache.hosting,
+    "nginx": nginx.host_site,
+    "apache": apache.host_site,
 }
 CONFIG_ERRORS = {"nginx": nginx.config_errors, "apache": apache.config_errors}
 OLD_URLS = [(each, old) for each in FILES for old in (each.old, *each.spellings)]

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.cli.run import unlost
 from tests.export.conftest import SampleRecovery
 from tests.export.small_recovery import GIF, PARKED, SAME, held, recover_small_site
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.recovery.recovery_runner import SITE, RecoveryRunner
 from tests.recovery.sample_site import PAGES
 from tests.recovery.stub_archive import Stub
@@ -277,7 +277,7 @@ def test_sample_site_is_replayed_by_pywb(sample_recovery: SampleRecovery, tmp_pa
     done = json.loads(unlost("compare", "--json", str(sample_recovery.folder), str(warc)).stdout.splitlines()[-1])
     assert done["difference"] == {"changed": 0, "missing": 0, "added": 0, "success": 0}
     assert done["resources"]["identical"] == 1 + 2 * PAGES
-    with pywb.serving_warcs([warc], tmp_path) as (server,):
+    with pywb.serve_warcs([warc], tmp_path) as (server,):
         for _, each in sample_recovery.site.captures():
             response = server.fetch(each.date, each.uri)
             assert (response.status, response.body) == (each.status, each.body), each.uri

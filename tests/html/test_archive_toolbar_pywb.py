@@ -4,7 +4,7 @@ import http.client
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.recovery.sample_captures import capture, fetched, open_store
 from unlost.html import extract_links, remove_archive_toolbar
 
@@ -30,7 +30,7 @@ def test_page_replayed_by_pywb_is_restored(tmp_path: Path) -> None:
     warcs.close()
     index = tmp_path / "index.cdxj"
     assert unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index)).returncode == 0
-    with pywb.serving(index, folder, tmp_path) as server:
+    with pywb.serve_index(index, folder, tmp_path) as server:
         for number, body in ((1, PAGE), (2, RELATIVE)):
             url = f"http://lost.example/{number}"
             path = f"/t/20140210000001mp_/{url}"

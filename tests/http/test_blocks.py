@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.external.fault_server import Exchange, Handler
+from tests.external.process import free_port
 from tests.http.handlers import OK, faulty_first, reset
 from tests.http.harness import QUICK, TableResolver, kind_of, run_server
-from tests.neighbours.faults import Answering, Talk
-from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError, OfflineError
 from unlost.http import ArchiveHttpClient, Connectivity, FileLimitStore, HttpRequest, MemoryLimitStore, pool
@@ -157,8 +157,8 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
     """Where one page responds in place of every host, an archive that refuses the connection is not blocked."""
     store = MemoryLimitStore()
 
-    async def portal(talk: Talk) -> None:
-        await talk.answer(302 if "location" in headers else 200, b"<html>log in", **headers)
+    async def portal(exchange: Exchange) -> None:
+        await exchange.respond(302 if "location" in headers else 200, b"<html>log in", **headers)
 
     async def run() -> None:
         async with run_server(portal, store=store, resolver=TableResolver("127.0.0.1")) as it:
@@ -180,9 +180,9 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
 def test_pages_of_several_archives_are_not_a_captive_portal() -> None:
     """Archives without TLS that say in HTML that they have nothing, or show pages of their own, were reached."""
 
-    async def page(talk: Talk) -> None:
-        status = 404 if talk.path == "/nothing" else 200
-        await talk.answer(status, f"<html>{talk.path}".encode(), content_type="text/html")
+    async def page(exchange: Exchange) -> None:
+        status = 404 if exchange.path == "/nothing" else 200
+        await exchange.respond(status, f"<html>{exchange.path}".encode(), content_type="text/html")
 
     async def run() -> None:
         network = Connectivity("bc")
@@ -259,8 +259,8 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
     monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
 
-    async def answering(talk: Talk) -> None:
-        await (talk.answer(302, location=gone) if talk.path == "/" else talk.say(OK))
+    async def answering(exchange: Exchange) -> None:
+        await (exchange.respond(302, location=gone) if exchange.path == "/" else exchange.send(OK))
 
     async def run() -> None:
         async with run_server(answering, resolver=TableResolver("127.0.0.1")) as it:
@@ -270,11 +270,11 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
     asyncio.run(run())
 
 
-def throttling(status: int, times: int, **headers: str) -> Answering:
+def throttling(status: int, times: int, **headers: str) -> Handler:
     """Return a handler that throttles the first requests."""
 
-    async def fault(talk: Talk) -> None:
-        await talk.answer(status, b"slow down", **headers)
+    async def fault(exchange: Exchange) -> None:
+        await exchange.respond(status, b"slow down", **headers)
 
     return faulty_first(fault, times)
 
@@ -316,11 +316,11 @@ def test_wait_longer_than_budget_raises_and_is_stored() -> None:
                 with pytest.raises(NotNowError) as caught:
                     await it.send(kind=RequestKind.REPLAY)
                 assert (caught.value.until, caught.value.reason) == (until, "told-to-wait")
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
             it.clock.advance(119)
             with pytest.raises(NotNowError):
                 await it.send()
-            assert len(it.server.asked) == 2
+            assert len(it.server.requests) == 2
 
     asyncio.run(run())
 
@@ -331,11 +331,11 @@ def test_requests_in_flight_together_are_throttled_once() -> None:
     async def run() -> None:
         everybody = asyncio.Event()
 
-        async def answering(talk: Talk) -> None:
-            if talk.number == 5:
+        async def answering(exchange: Exchange) -> None:
+            if exchange.number == 5:
                 everybody.set()
             await everybody.wait()
-            await (talk.answer(429) if talk.number < 6 else talk.say(OK))
+            await (exchange.respond(429) if exchange.number < 6 else exchange.send(OK))
 
         async with run_server(answering) as it:
             replies = await asyncio.gather(*(it.send(f"/{number}") for number in range(6)))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.event_loops import Run, run
 from tests.http.handlers import OK, script, sending
 from tests.http.harness import TableResolver, kind_of, run_server, status_and_body
-from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
 from unlost.http import ArchiveHttpClient, HttpRequest, MemoryLimitStore, pool
@@ -38,8 +38,8 @@ def test_tls_connections_are_reused(run: Run, trusted: ssl.SSLContext) -> None:
     """Small and large bodies arrive unchanged."""
     large = bytes(range(256)) * 20_000
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, large if talk.number else b"ok")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, large if exchange.number else b"ok")
 
     async def ask() -> None:
         async with run_server(answering, tls=trusted) as it:
@@ -185,7 +185,7 @@ def test_certificate_of_another_name_is_refused(
                     Archive("a", "A", ArchiveKind.MEMENTO, timemap=url), HttpRequest(url, RequestKind.INDEX)
                 )
             assert failed.value.kind == "tls"
-            assert it.server.asked == []
+            assert it.server.requests == []
             if through_proxy:
                 await over.wait()
 
@@ -200,7 +200,7 @@ def test_untrusted_certificate_is_not_retried() -> None:
     async def run() -> None:
         async with run_server(sending(OK), tls=tls) as it:
             assert await kind_of(it) == "tls"
-            assert (it.server.asked, it.clock.slept) == ([], [])
+            assert (it.server.requests, it.clock.slept) == ([], [])
 
     asyncio.run(run())
 

@@ -24,10 +24,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from tests.cli.run import unlost
+from tests.external.postgresql import Postgresql
+from tests.external.tcp_relay import run_relay
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
-from tests.neighbours.postgresql import Postgresql
-from tests.neighbours.tcp_relay import relaying
 from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
@@ -417,14 +417,14 @@ def test_log_is_json_lines(service: ServiceProcess) -> None:
 
 def test_service_survives_database_outage(lost: SiteArchives, server: Postgresql, tmp_path: Path) -> None:
     """`/health` and orders report it; other endpoints still work."""
-    with relaying(server.port) as relay:
-        url = server.new().replace(str(server.port), str(relay.port))
+    with run_relay(server.port) as relay:
+        url = server.create_database().replace(str(server.port), str(relay.port))
         more = {"UNLOST_DATABASE": url}
         with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", env=more) as service:
             assert service.request("GET", "/health").status == 200
             key = service.request("POST", "/api/jobs", ORDER).json["key"]
             assert "unlost_jobs_pending" in service.request("GET", "/metrics").body.decode()
-            relay.end()
+            relay.close()
             assert service.request("GET", "/health").status == 503
             for response in (
                 service.request("POST", "/api/jobs", ORDER),

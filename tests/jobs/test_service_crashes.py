@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.external import postgresql
+from tests.external.postgresql import Postgresql, program
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
-from tests.neighbours import postgresql
-from tests.neighbours.postgresql import Postgresql, program
 from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import Database, JobStore
@@ -129,7 +129,7 @@ def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgresql]:
     """Run PostgreSQL with durable commits."""
-    with postgresql.serving(is_durable=True) as found:
+    with postgresql.run_cluster(is_durable=True) as found:
         yield found
 
 
@@ -138,7 +138,7 @@ def test_no_order_is_lost_when_the_database_is_killed(
     round_: int, durable: Postgresql, lost: SiteArchives, tmp_path: Path
 ) -> None:
     """PostgreSQL crashes repeatedly and recovers; customers are asked to retry."""
-    orders, url = Orders(), durable.new()
+    orders, url = Orders(), durable.create_database()
     with run_service(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
         with orders.coming(service):
             for after, delay in _points(round_, "database"):

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
+from tests.external.postgresql import Postgresql
+from tests.external.tcp_relay import run_relay
 from tests.jobs.worker_processes import (
     ArchivePause,
     WorkerEnvironment,
@@ -24,8 +26,6 @@ from tests.jobs.worker_processes import (
     assert_complete,
     open_worker_environment,
 )
-from tests.neighbours.postgresql import Postgresql
-from tests.neighbours.tcp_relay import relaying
 from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
@@ -274,10 +274,10 @@ def test_worker_without_database_connection_loses_its_lease(
     """A worker that cannot renew its lease stops when it expires; another one processes the job."""
     lost.watch = None
     lost.requests.clear()
-    url = server.new()
+    url = server.create_database()
     with ExitStack() as stack:
         jobs = stack.enter_context(open_worker_environment(tmp_path, url, lost.registry(tmp_path)))
-        relay = stack.enter_context(relaying(server.port))
+        relay = stack.enter_context(run_relay(server.port))
         with jobs.worker("first", url=url.replace(str(server.port), str(relay.port))) as first:
             hold = ArchivePause(lost, FILES // 2)
             job = jobs.order()
@@ -287,7 +287,7 @@ def test_worker_without_database_connection_loses_its_lease(
             with jobs.worker("second"):
                 done = jobs.wait_until_ended(job)
                 assert_complete(jobs, done)
-                relay.mend()
+                relay.restore()
             wait_until(lambda: first.says("another worker") or first.says("is complete") or first.says("no beat"))
             assert jobs.jobs.get(job.number) == done
             assert_complete(jobs, jobs.wait_until_ended(jobs.order()))

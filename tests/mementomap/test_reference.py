@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.external import mementomap
 from tests.models import mementomap as model
 from tests.models.frequency import Count, Frequency
 from tests.models.mementomap import Compaction, Lines
-from tests.neighbours import mementomap
 
 # The 36 pairs of the second paper's evaluation use these weights.
 WEIGHTS = [4.0, 2.0, 1.0, 0.5, 0.25, 0.0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.recovery.archives import digest_of
 from tests.recovery.background_server import run_in_background
 from tests.recovery.registry import registry
@@ -47,10 +47,10 @@ def sample_site(image_bytes: int = 20_000) -> Site:
     return site
 
 
-def stored(held: Held) -> Stored:
+def stored(held: Held) -> StoredCapture:
     """Return a capture in the form of the fake archive."""
     digest = digest_of(held.body).removeprefix("sha1:")
-    return Stored(held.uri, held.date, held.body, held.mime, held.status, digest, held.location)
+    return StoredCapture(held.uri, held.date, held.body, held.mime, held.status, digest, held.location)
 
 
 @dataclass

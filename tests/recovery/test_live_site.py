@@ -106,7 +106,7 @@ def test_requests_are_paced() -> None:
         gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
         assert len(gaps) == 5
         assert all(gap >= 3 for gap in gaps)
-        assert site.server.most_open == 1
+        assert site.server.max_open == 1
 
     with_site({f"/{number}": html() for number in range(5)}, talk, delay=3.0)
 

@@ -9,7 +9,7 @@ import brotli
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.quality.classified import is_labelled_bad
 from tests.real_data import DATA
 from tests.recovery.command import Command
@@ -56,7 +56,7 @@ def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types
         return bytes(record.content_stream().read())
     raw = record.raw_stream.read()
     if record.http_headers.get_header("transfer-encoding") == "chunked":
-        raw = pywb.without_chunks(raw)
+        raw = pywb.decode_chunked(raw)
     return bytes(brotli.decompress(raw)) if raw else b""
 
 
@@ -89,7 +89,7 @@ def test_real_crawl_is_recovered(site: str, by: str, tmp_path: Path) -> None:
         ]
         _recovered(registry(tmp_path / "archives.toml", *archives), site, good, bodies, tmp_path)
         return
-    with pywb.serving_warcs(files, tmp_path) as servers:
+    with pywb.serve_warcs(files, tmp_path) as servers:
         archives = [server.archive(f"archive-{number}") for number, server in enumerate(servers)]
         _recovered(registry(tmp_path / "archives.toml", *archives), site, good, bodies, tmp_path)
 

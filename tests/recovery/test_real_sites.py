@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.real_data import DATA
 from tests.recovery.command import Command, CommandResult
 from tests.recovery.recovery_output import read_warcs, summary
@@ -99,7 +99,7 @@ def recovered(name: str, folder: Path) -> Recovered:
     """Recover a site from pywb by the default command."""
     warc = DATA / "sites" / f"{name}.warc.gz"
     start = SITES[name]
-    with pywb.serving_warcs([warc], folder) as (server,):
+    with pywb.serve_warcs([warc], folder) as (server,):
         archives = registry(folder / "archives.toml", server.archive("pywb"))
         command = Command(archives, folder / "site.recovery", folder / "home", is_linked_only=False)
         done = command.run(start)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.recovery.sample_captures import capture, fetched, open_store
 
 
@@ -32,9 +32,9 @@ def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
     index = tmp_path / "index.cdxj"
     done = unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
-    with pywb.serving(index, folder, tmp_path) as server:
+    with pywb.serve_index(index, folder, tmp_path) as server:
 
-        def fetch(number: int) -> pywb.Answer:
+        def fetch(number: int) -> pywb.RawCapture:
             return server.fetch("20140210000001", f"http://lost.example/{number}")
 
         for number in (1, 5, 6):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_overlap import overlap, place
-from tests.neighbours import chromium
+from tests.external import chromium
 from tests.research.factors.planted import plant
 from unlost.check import AvailabilityState, FinishedVisit
 from unlost.errors import UsageError
@@ -56,7 +56,7 @@ def watched_site(name: str) -> list[WatchedSite]:
 def test_watch_plot_shows_states_and_plain_names(tmp_path: Path) -> None:
     """Title and legend are verbatim, also with dollars, brackets and characters without a glyph."""
     plot_watch(watched_site(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
-    with chromium.browser() as browser:
+    with chromium.run_browser() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "w.svg").as_uri())
         assert page.locator("svg path").count() > 10

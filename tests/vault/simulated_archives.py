@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours.pywb import Pywb, serving
+from tests.external.pywb import Pywb, serve_index
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.crawl import MAX_RESOURCE_BYTES, CrawlConfig, crawl
@@ -112,7 +112,7 @@ def minified(body: bytes) -> bytes:
 
 def serve_archives(archives: list[SimulatedArchive], servers: ExitStack) -> list[Pywb]:
     """Serve each archive by a pywb process."""
-    return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in archives]
+    return [servers.enter_context(serve_index(each.index, each.warcs, each.folder)) for each in archives]
 
 
 def registry_toml(archives: list[SimulatedArchive], servers: list[Pywb]) -> str:

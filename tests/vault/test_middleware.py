@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.process import is_open, running
+from tests.external.process import is_open, start_server
 from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from unlost.vault import BlockCollector, DecryptionKeys, is_complete, recover_files
 
@@ -46,7 +46,7 @@ def port(request: pytest.FixtureRequest, vault: Path, tmp_path_factory: pytest.T
         return [BIN / "gunicorn", f"apps:{app}", "-b", f"127.0.0.1:{number}", "--chdir", APPS.parent, "--threads", "2"]
 
     env = {"PATH": str(BIN), "UNLOST_TEST_VAULT": str(vault / "v"), "HOME": str(vault)}
-    with running(command, is_open, tmp_path_factory.mktemp("server"), env) as number:
+    with start_server(command, is_open, tmp_path_factory.mktemp("server"), env) as number:
         yield number
 
 

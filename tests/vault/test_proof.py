@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours.process import is_open, running
+from tests.external.process import is_open, start_server
 from tests.vault.fixtures import listing
 from tests.vault.library import change, make_library
 from tests.vault.simulated_archives import ArchiveProfile, SimulatedArchive, registry_toml, serve_archives, week_start
@@ -58,7 +58,7 @@ def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str
     env["PYTHONDONTWRITEBYTECODE"] = "1"  # what it would write is among the files that are compared
     env |= {} if vault is None else {"UNLOST_TEST_VAULT": str(vault)}
     folder.mkdir(exist_ok=True)
-    with running(command, is_open, folder, env) as port:
+    with start_server(command, is_open, folder, env) as port:
         yield f"http://127.0.0.1:{port}"
 
 

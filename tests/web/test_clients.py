@@ -12,8 +12,8 @@ import pytest
 
 from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port, running
+from tests.external import pywb
+from tests.external.process import free_port, start_server
 from tests.web.client import Client, is_ready
 
 NEIGHBOURS = pywb.ROOT / ".neighbours"
@@ -50,7 +50,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         records = [response(uri, date, f"<p>as of {date}</p>".encode()) for uri in (page, LOST) for date in dates]
         warc.write_bytes(b"".join(records))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, folder) as archives:
+    with pywb.serve_warcs(warcs, folder) as archives:
         registry = folder / "archives.toml"
         registry.write_text(
             "".join(
@@ -66,7 +66,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         def command(_: int) -> list[str | Path]:
             return [UNLOST, "serve", "--port", str(port), "--archives", registry]
 
-        with running(command, lambda _: is_ready(port), folder, variables):
+        with start_server(command, lambda _: is_ready(port), folder, variables):
             yield Environment(Client(port), archives, registry, page)
 
 
@@ -135,7 +135,7 @@ def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path
         return [pywb.WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", tmp_path]
 
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with running(command, pywb._answers, tmp_path, variables) as port:
+    with start_server(command, pywb._is_ready, tmp_path, variables) as port:
         server = pywb.Pywb(port)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", f"/t/timemap/link/{LOST}")

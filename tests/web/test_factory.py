@@ -12,8 +12,8 @@ import pytest
 
 from tests.archives.clients.records import response
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.process import free_port
 from unlost.aggregate import CacheControl, RoutingOptions, describe_archives
 from unlost.logs import UpstreamLogEntry, read_upstream_log
 from unlost.mementomap import build_filter, build_map
@@ -60,7 +60,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         build_filter([warc], folder / f"{number}.filter")
         held.append(frozenset(pages))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, folder) as servers:
+    with pywb.serve_warcs(warcs, folder) as servers:
         archives = tuple(
             replace(
                 server.archive(f"a{number}"),

@@ -9,8 +9,8 @@ import pytest
 
 from tests.archives.archive_files import body_of
 from tests.archives.helpers import collected, listed
-from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
-from tests.neighbours.archive_today import serving
+from tests.external.archive_today import ArchiveToday as FakeArchiveToday
+from tests.external.archive_today import fake_archive_today
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveTodayClient, ArchiveTodayDomains
 from unlost.capture import Capture
@@ -47,7 +47,7 @@ def run_scenario(
     time = clock or VirtualClock()
 
     async def run_with_server() -> T:
-        async with serving(PAGES) as fake:
+        async with fake_archive_today(PAGES) as fake:
             base = f"http://archive.today:{fake.port}"
             archive = Archive(
                 "today",
@@ -77,7 +77,7 @@ def test_captures_under_any_domain() -> None:
         ]
         assert (results[0].urim or "").startswith("http://archive.md:")
         assert await listed(client.captures("http://nowhere.example/")) == []
-        assert fake.asked == [
+        assert fake.requests == [
             "archive.today/timemap/http://example.com/",
             "archive.ph/timemap/http://example.com/",
             "archive.ph/timemap/http://nowhere.example/",
@@ -104,8 +104,8 @@ def test_capture_is_migrated() -> None:
         assert await client.get("http://nowhere.example/") is None
         assert await client.last_capture_date(HOME) == "20160810200921"
         assert await client.last_capture_date("http://nowhere.example/") is None
-        assert not [path for path in fake.asked if "/timegate/" in path]
-        assert len([path for path in fake.asked if path.startswith("archive.today/")]) == 1
+        assert not [path for path in fake.requests if "/timegate/" in path]
+        assert len([path for path in fake.requests if path.startswith("archive.today/")]) == 1
 
     run_scenario(scenario)
 
@@ -133,7 +133,7 @@ def test_prefix_listing_is_unsupported() -> None:
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         with pytest.raises(UnsupportedError):
             await listed(client.list_prefix("http://example.com"))
-        assert fake.asked == []
+        assert fake.requests == []
 
     run_scenario(scenario)
 
@@ -148,13 +148,13 @@ def test_captcha_is_reported_and_pauses_requests(status: int) -> None:
         with pytest.raises(FailedError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
         assert raised.value.kind == "status"
-        before = len(fake.asked)
+        before = len(fake.requests)
         fake.captcha = ()
         clock.advance(3000)
         with pytest.raises(NotNowError, match="captcha") as later:
             await client.get(HOME)
         assert later.value.reason == "blocked"
-        assert len(fake.asked) == before
+        assert len(fake.requests) == before
         clock.advance(601)
         assert len(await listed(client.captures(HOME))) == 3
 
@@ -180,10 +180,10 @@ def test_429_message_gives_advice() -> None:
         with pytest.raises(NotNowError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
         assert raised.value.reason == "told-to-wait"
-        before = len(fake.asked)
+        before = len(fake.requests)
         with pytest.raises(NotNowError):
             await listed(client.captures(HOME))
-        assert len(fake.asked) == before
+        assert len(fake.requests) == before
 
     run_scenario(scenario, patience=0.5)
 
@@ -217,7 +217,7 @@ def test_endless_redirects_end(position: str) -> None:
     """Invalid and foreign redirect targets are errors of the archive."""
 
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        fake.leads = position
+        fake.redirect_to = position
         with pytest.raises(FailedError) as raised:
             await listed(client.captures(HOME))
         assert raised.value.kind == "redirects"

@@ -9,7 +9,7 @@ import pytest
 from tests.archives.archive_files import body_of
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.helpers import collected, listed
-from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
+from tests.external.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, UsageError
 from unlost.registry import Archive, ArchiveKind
@@ -30,7 +30,7 @@ def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
                 ("20140210000001", 200, False, "cc"),
             ]
             assert results[0].filename == "crawl-data/new.warc.gz"
-        assert [path.partition("?")[0] for path in fake.asked] == [
+        assert [path.partition("?")[0] for path in fake.requests] == [
             "/collinfo.json",
             *["/CC-MAIN-2016-22-index", "/CC-MAIN-2014-10-index"] * 2,
         ]
@@ -49,7 +49,7 @@ def test_prefix_is_listed_over_all_pages(ask: Callable[..., Any]) -> None:
         assert folder == ["http://example.com/a/", "http://example.com/a/b"]
         fake.is_loose = True
         assert [c.uri async for c in client.list_prefix("http://example.com/a/", "2014", "2014")] == folder, "each once"
-        assert not [path for path in fake.asked if "2016-22" in path]
+        assert not [path for path in fake.requests if "2016-22" in path]
         assert len([c async for c in client.list_prefix("http://example.com")]) == 8
         domain = [c.uri async for c in client.list_prefix("*.example.com", last="201402")]
         assert len(domain) == 5
@@ -89,7 +89,7 @@ def test_closest_crawl_is_queried_first(ask: Callable[..., Any]) -> None:
         body_of(await client.get(HOME, "20140210"))
         assert await client.last_capture_date("http://example.com/gone") == "20160505000001"
         assert await client.last_capture_date(HOME) == "20160506000000", "a revisit is a visit"
-        assert [path.partition("?")[0] for path in fake.asked] == [
+        assert [path.partition("?")[0] for path in fake.requests] == [
             "/collinfo.json",
             "/CC-MAIN-2014-10-index",
             "/CC-MAIN-2016-22-index",
@@ -126,7 +126,7 @@ def test_max_crawls_limits_the_crawls(ask: Callable[..., Any]) -> None:
         assert isinstance(error, ListCutError)
         assert "1 of 2 crawls" in str(error)
         assert len(results) == 2
-        assert not [path for path in fake.asked if "2014" in path]
+        assert not [path for path in fake.requests if "2014" in path]
         assert len([c async for c in client.list_prefix("http://example.com", "2014", "2014")]) == 4, (
             "there is but one then"
         )

@@ -10,9 +10,9 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.archives.clients.records import response
 from tests.archives.helpers import collected, listed, make_http_client
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.neighbours.scripted import Answer, scripted
-from tests.neighbours.wayback_cdx import Stored, fake_wayback
+from tests.external import pywb
+from tests.external.scripted_server import ScriptedResponse, scripted_server
+from tests.external.wayback_cdx import StoredCapture, fake_wayback
 from tests.real_data import DATA
 from unlost.archives import create_client
 from unlost.capture import Capture
@@ -67,7 +67,7 @@ def write_warc(folder: Path) -> Path:
 
 def test_documented_pywb_lists_everything(tmp_path: Path) -> None:
     """The documented entry lists everything, and a recovery fetches it."""
-    with pywb.serving_warcs([write_warc(tmp_path)], tmp_path) as (server,):
+    with pywb.serve_warcs([write_warc(tmp_path)], tmp_path) as (server,):
         archive = loaded(tmp_path, documented_entry(server.port))
         assert len(listing(archive, SITE)) == 61
         assert len(listing(archive, "*.lost.example")) == 61
@@ -82,7 +82,7 @@ def test_documented_pywb_lists_a_real_site(tmp_path: Path) -> None:
     warc = DATA / "sites" / "academic.warc.gz"
     with warc.open("rb") as file:
         held = {record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(file)}
-    with pywb.serving_warcs([warc], tmp_path) as (server,):
+    with pywb.serve_warcs([warc], tmp_path) as (server,):
         archive = loaded(tmp_path, documented_entry(server.port))
         results = {capture.uri for capture in listing(archive, "https://dahrse-midlands.github.io/")}
     assert len(held) == 74
@@ -91,7 +91,7 @@ def test_documented_pywb_lists_a_real_site(tmp_path: Path) -> None:
 
 def test_memento_archive_with_pywb_cdx_server_lists(tmp_path: Path) -> None:
     """JSON Lines are read as pywb's dialect; captures without a replay URL are fetched via the TimeMap."""
-    with pywb.serving_warcs([write_warc(tmp_path)], tmp_path) as (server,):
+    with pywb.serve_warcs([write_warc(tmp_path)], tmp_path) as (server,):
         base = f"http://127.0.0.1:{server.port}/t/"
         archive = loaded(tmp_path, MEMENTO.replace("{base}", base) + f'cdx = "{base}cdx"\n')
 
@@ -112,7 +112,7 @@ def test_memento_archive_with_pywb_cdx_server_lists(tmp_path: Path) -> None:
 
 def test_memento_archive_with_wayback_cdx_server_lists(tmp_path: Path) -> None:
     """A JSON array is read as the Wayback dialect, beyond the cap of one query, after one detecting request."""
-    pages = [Stored(f"{SITE}{number}", "20140210000001") for number in range(25)]
+    pages = [StoredCapture(f"{SITE}{number}", "20140210000001") for number in range(25)]
 
     async def run() -> None:
         async with fake_wayback(pages) as server, make_http_client() as http_client:
@@ -131,7 +131,7 @@ def test_timegate_with_cdx_server_lists_single_pages(tmp_path: Path) -> None:
     """Without a TimeMap the CDX server is queried for the captures of a URL."""
 
     async def run() -> None:
-        async with fake_wayback([Stored(SITE, "20140210000001")]) as server, make_http_client() as http_client:
+        async with fake_wayback([StoredCapture(SITE, "20140210000001")]) as server, make_http_client() as http_client:
             text = MEMENTO.replace("timemap =", "timegate =").replace("{base}timemap/link/", f"{server.base}/web/")
             archive = loaded(tmp_path, text + f'cdx = "{server.base}/cdx/search/cdx"\n')
             (results,) = await listed(create_client(archive, http_client).captures(SITE))
@@ -144,14 +144,14 @@ def test_cdx_server_with_other_text_fails(tmp_path: Path) -> None:
     """An error page is not an empty listing, and an archive without a CDX URL lists nothing."""
 
     async def run() -> None:
-        async with make_http_client() as http_client, scripted({}) as server:
+        async with make_http_client() as http_client, scripted_server({}) as server:
             text = MEMENTO.replace("{base}", f"{server.base}/")
             _, error = await collected(create_client(loaded(tmp_path, text), http_client).list_prefix(SITE))
             assert isinstance(error, UnsupportedError)
             query = "url=lost.example&matchType=host&output=json"
-            page = Answer(200, {"Content-Type": "text/html"}, "<p>out of order")
+            page = ScriptedResponse(200, {"Content-Type": "text/html"}, "<p>out of order")
             for more in ("limit=1", "showResumeKey=true&limit=150000"):
-                server.answers[f"/cdx?{query}&{more}"] = page
+                server.responses[f"/cdx?{query}&{more}"] = page
             client = create_client(loaded(tmp_path, f'{text}cdx = "{server.base}/cdx"\n'), http_client)
             _, error = await collected(client.list_prefix("http://lost.example"))
             assert isinstance(error, FailedError)

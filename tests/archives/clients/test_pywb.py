@@ -14,7 +14,7 @@ import pytest
 
 from tests.archives.clients.records import COMPRESSED, PAGE, record, response
 from tests.archives.helpers import collected, listed, make_http_client
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.real_data import DATA
 from unlost import uri
 from unlost.archives import ArchiveClient, FetchedCapture, MementoClient, PywbClient
@@ -71,7 +71,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[pywb.Pywb
     for number, records in enumerate(WARCS):
         warcs.append(folder / f"{number}.warc.gz")
         warcs[-1].write_bytes(b"".join(records))
-    with pywb.serving_warcs(warcs, folder) as running:
+    with pywb.serve_warcs(warcs, folder) as running:
         yield running
 
 
@@ -331,7 +331,7 @@ def stored_body(warc: Path, capture: Capture) -> bytes:
     body = stored.body.read()
     headers = {name.lower(): value.lower() for name, value in stored.http_headers}
     if headers.get("transfer-encoding") == "chunked":
-        body = pywb.without_chunks(body)
+        body = pywb.decode_chunked(body)
     if headers.get("content-encoding") == "br":
         return bytes(brotli.decompress(body))
     return gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
@@ -371,7 +371,7 @@ def test_real_crawl_is_complete(tmp_path: Path, name: str, captures: int, is_sou
                 is_told = client.problems.total > reported and not is_sound
                 assert body == bodies[capture.digest] or is_told
 
-    with pywb.serving_warcs([warc], tmp_path) as (server,):
+    with pywb.serve_warcs([warc], tmp_path) as (server,):
         asyncio.run(run(server))
 
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
+from tests.external.lost_site import HOME, NOT_PAGES, PAGES
 from unlost.archives import ArchiveClient, CachedResponseClient
 from unlost.capture import Capture
 from unlost.errors import ArchiveError

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
-from tests.neighbours import firefox
-from tests.neighbours.lost_site import HOME
+from tests.external import firefox
+from tests.external.lost_site import HOME
 from unlost.archives import FirefoxCacheClient, firefox_data_folder
 from unlost.registry import ArchiveKind
 

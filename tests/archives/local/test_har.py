@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.archives.local.cached_pages import HOSTS, check_damage, check_pages, entry, listed
-from tests.neighbours import chromium
-from tests.neighbours.lost_site import HOME
+from tests.external import chromium
+from tests.external.lost_site import HOME
 from unlost.archives import HarClient
 from unlost.registry import ArchiveKind
 

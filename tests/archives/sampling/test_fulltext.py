@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.harness import ClientAndServer, run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Talk
 from unlost.archives import EarlyStop, FullTextSearch, SampleState, SearchResultPage, SearchSampler
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.problems import Problems
@@ -32,16 +32,16 @@ def search_of(there: ClientAndServer, problems: Problems | None = None) -> FullT
     return FullTextSearch(archive, there.http_client, problems or Problems())
 
 
-def serving_responses(say: Say) -> Callable[[Talk], object]:
+def serving_responses(say: Say) -> Callable[[Exchange], object]:
     """Return a server with one response per search."""
 
-    async def response(scenario: Talk) -> None:
+    async def response(scenario: Exchange) -> None:
         query = parse_qs(urlsplit(scenario.path).query)
         declared = say(query["q"][0], int(query["offset"][0]))
         if isinstance(declared, int):
-            await scenario.answer(declared, b"")
+            await scenario.respond(declared, b"")
         else:
-            await scenario.answer(200, declared if isinstance(declared, bytes) else json.dumps(declared).encode())
+            await scenario.respond(200, declared if isinstance(declared, bytes) else json.dumps(declared).encode())
 
     return response
 
@@ -172,7 +172,7 @@ class Search:
                     self.found = [row[0] for row in state.iter_map_rows([])]
                     self.copies = state.count_mementos()
                     self.terms = state.count_terms()
-                    self.times += [at for at, _ in there.server.asked]
+                    self.times += [at for at, _ in there.server.requests]
                     return stop
 
         return asyncio.run(query())

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.harness import run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveSampler, FetchedCapture, MementoClient, SampleState, SampleUrlList, write_sample_map
 from unlost.capture import Capture
@@ -171,11 +171,11 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     limit = RateLimit(30, 60, (RequestKind.INDEX,), "the test")
     quota = RateLimit(100, 86_400, (RequestKind.INDEX,), "the test")
 
-    async def answering(scenario: Talk) -> None:
+    async def answering(scenario: Exchange) -> None:
         if scenario.number == 20:
-            await scenario.answer(429, Retry_After="120")
+            await scenario.respond(429, Retry_After="120")
         else:
-            await scenario.answer(404 if scenario.path.endswith("7") else 200, TIMEMAP)
+            await scenario.respond(404 if scenario.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
         async with run_server(answering, limits=(limit,), max_wait=200.0) as there:
@@ -188,7 +188,7 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
                     concurrency=4
                 )
                 if stop is None:
-                    return [at for at, _ in there.server.asked], reasons, runs
+                    return [at for at, _ in there.server.requests], reasons, runs
                 assert isinstance(stop.error, NotNowError)
                 reasons.append(stop.error.reason)
                 there.clock.advance(stop.error.until - there.clock.now())

@@ -12,18 +12,18 @@ import pytest
 from bench.peers.machine import BASE, NAME, PER_SPAN, SPAN, Machine, serving
 from bench.peers.site import Trouble
 
-from tests.neighbours.certificate import certificate
-from tests.neighbours.wayback_cdx import Stored
+from tests.external.certificate import make_certificate
+from tests.external.wayback_cdx import StoredCapture
 from tests.virtual_clock import VirtualClock
 from unlost.registry import RequestKind
 
 PAGE = "http://lost.example/a?x=1&y=2"
 STORED = [
-    Stored(PAGE, "20120101000000", b"<p>one</p>"),
-    Stored(PAGE, "20140101000000", b"<p>two</p>"),
-    Stored(PAGE, "20160101000000", b"<p>gone</p>", statuscode=404),
-    Stored("http://lost.example/b.png", "20130101000000", b"png", "image/png", digest="B"),
-    Stored("http://lost.example/b.png", "20150101000000", b"png", "warc/revisit", None, digest="B"),
+    StoredCapture(PAGE, "20120101000000", b"<p>one</p>"),
+    StoredCapture(PAGE, "20140101000000", b"<p>two</p>"),
+    StoredCapture(PAGE, "20160101000000", b"<p>gone</p>", statuscode=404),
+    StoredCapture("http://lost.example/b.png", "20130101000000", b"png", "image/png", digest="B"),
+    StoredCapture("http://lost.example/b.png", "20150101000000", b"png", "warc/revisit", None, digest="B"),
 ]
 
 
@@ -55,7 +55,7 @@ class Answers:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Give a certificate for its name, and the key."""
-    return certificate(tmp_path_factory.mktemp("signed"), NAME)
+    return make_certificate(tmp_path_factory.mktemp("signed"), NAME)
 
 
 @contextmanager

@@ -4,10 +4,10 @@ import gzip
 
 from bench.peers.site import CDN, HOME, Resource, Site, lost_site
 
-from tests.neighbours.wayback_cdx import Stored
+from tests.external.wayback_cdx import StoredCapture
 
 
-def captures(site: Site, resource: Resource) -> list[Stored]:
+def captures(site: Site, resource: Resource) -> list[StoredCapture]:
     """Return what is stored of a resource, by date."""
     return sorted((row for row in site.stored if row.original == resource.uri), key=lambda row: row.timestamp)
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tests.neighbours.faults import Talk
+from tests.external.fault_server import Exchange
 from tests.refresh.harvest.site import DAY, Served, Site, changing, kinds, log, records, trusting
 from unlost.problems import Problems
 from unlost.refresh import HarvestState, Policy, VisitLogReader
@@ -47,8 +47,8 @@ def test_without_a_scheme_pages_are_downloaded_and_stored_once(tmp_path: Path) -
 def test_skip_is_logged_without_revisit_record(tmp_path: Path) -> None:
     """Only HEAD is sent where conditional requests do not work; changed pages are downloaded."""
 
-    async def never(_: Site, talk: Talk, page: Served) -> bool:
-        await talk.answer(page.status, page.body, **page.all_headers)
+    async def never(_: Site, exchange: Exchange, page: Served) -> bool:
+        await exchange.respond(page.status, page.body, **page.all_headers)
         return True
 
     async def run() -> None:
@@ -97,10 +97,10 @@ def test_conditional_requests_replace_equivalent_scheme_decisions(tmp_path: Path
 def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
     """HEAD shows the change: the contradicting 304 is not accepted, then or later."""
 
-    async def always(_: Site, talk: Talk, __: Served) -> bool:
-        if "if-none-match" not in talk.headers:
+    async def always(_: Site, exchange: Exchange, __: Served) -> bool:
+        if "if-none-match" not in exchange.headers:
             return False
-        await talk.say(b"HTTP/1.1 304 Same\r\n\r\n")
+        await exchange.send(b"HTTP/1.1 304 Same\r\n\r\n")
         return True
 
     async def run() -> None:
@@ -117,9 +117,9 @@ def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
 def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
     """If HEAD omits headers, GET is used and aborted for skipped pages."""
 
-    async def no_tags(_: Site, talk: Talk, page: Served) -> bool:
-        if talk.method == "HEAD":
-            await talk.answer(200, page.body)
+    async def no_tags(_: Site, exchange: Exchange, page: Served) -> bool:
+        if exchange.method == "HEAD":
+            await exchange.respond(200, page.body)
             return True
         return False
 
@@ -137,10 +137,10 @@ def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
 def test_unsolicited_304_is_requested_again(tmp_path: Path) -> None:
     """A second unsolicited 304 is an error, and nothing is stored."""
 
-    async def unasked(_: Site, talk: Talk, __: Served) -> bool:
-        if "cache-control" in talk.headers and talk.path == "/a":
+    async def unasked(_: Site, exchange: Exchange, __: Served) -> bool:
+        if "cache-control" in exchange.headers and exchange.path == "/a":
             return False
-        await talk.say(b"HTTP/1.1 304 Same\r\n\r\n")
+        await exchange.send(b"HTTP/1.1 304 Same\r\n\r\n")
         return True
 
     async def run() -> None:
@@ -223,11 +223,11 @@ def test_robots_txt_and_noarchive_are_respected(tmp_path: Path) -> None:
 def test_truncated_page_is_not_part_of_the_history(tmp_path: Path) -> None:
     """It is stored as truncated, and the previous snapshot remains."""
 
-    async def cutting(site: Site, talk: Talk, _: Served) -> bool:
+    async def cutting(site: Site, exchange: Exchange, _: Served) -> bool:
         if site.clock.now() < 1_700_000_000 + 1.5 * DAY:
             return False
-        await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\nhalf")
-        talk.writer.close()
+        await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\nhalf")
+        exchange.writer.close()
         return True
 
     async def run() -> None:

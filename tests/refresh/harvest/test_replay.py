@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.neighbours.file_servers import serving
+from tests.external import pywb
+from tests.external.file_servers import serve_folder
 from tests.refresh.harvest.site import DAY, harvest_pages, kinds, log, records, trusting
 from tests.virtual_clock import VirtualClock
 from unlost.refresh import Policy
@@ -54,7 +54,7 @@ def test_fetch_method_follows_measured_server_behaviour(
     """No change is missed, nothing else is downloaded, and conditional requests are sent only where they work."""
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
-    with serving(kind, served, tmp_path / "work") as port:
+    with serve_folder(kind, served, tmp_path / "work") as port:
         urls = [f"http://127.0.0.1:{port}/{number}.html" for number in range(PAGES)]
         assert harvested(clock, folder, urls) == {"new": PAGES}
         for turn in (1, 2):
@@ -73,7 +73,7 @@ def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
     (tmp_path / "pywb").mkdir()
-    with serving("nginx", served, tmp_path / "work") as port:
+    with serve_folder("nginx", served, tmp_path / "work") as port:
         urls = [f"http://127.0.0.1:{port}/{number}.html" for number in range(PAGES)]
         for policy, some in ((Policy(), urls), (Policy(), urls[:1]), (trusting(), urls[1:])):
             asyncio.run(harvest_pages(clock, folder, policy, some))
@@ -83,7 +83,7 @@ def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.cdxj"
     warcs = sorted((folder / "warc").glob("*.warc.gz"))
     assert unlost("index", "build", *map(str, warcs), "-o", str(index)).returncode == 0
-    with pywb.serving(index, folder / "warc", tmp_path / "pywb") as archive:
+    with pywb.serve_index(index, folder / "warc", tmp_path / "pywb") as archive:
         for record in found:
             moment = "".join(char for char in record.headers["WARC-Date"] if char.isdigit())
             response = archive.fetch(moment, record.uri)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings
-from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
+from tests.external.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.decaying.archives import Behaviour, Truth, address, type_of
 from tests.watch.decaying.web import BEGIN, DAY

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.nginx import site as served
+from tests.external.nginx import serve_site as served
 from tests.virtual_clock import VirtualClock
 from tests.watch.decaying.archives import Behaviour, Truth
 from tests.watch.decaying.checks import EVENING, assert_lifetimes, run_archives
@@ -41,11 +41,11 @@ def test_crawl_finds_the_golden_counts(day: int, tmp_path: Path) -> None:
 
     async def seen(base: str) -> Counter[str]:
         clock = VirtualClock(BEGIN + day * DAY)
-        site = CrawledSite(
+        serve_site = CrawledSite(
             CrawlConfig((base,), delay=0, sitemaps=False), SiteCrawlOptions(tmp_path / "crawl", clock, CONTACT)
         )
         found: Counter[str] = Counter()
-        async for each in site.resources():
+        async for each in serve_site.resources():
             assert (each.outcome, each.status) == (CrawlOutcome.FETCHED, 200), each
             assert each.last_modified is not None
             found[str(each.mime)] += 1
@@ -88,7 +88,7 @@ async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[Visi
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             truth.web.write(folder, day)
             for behaviour in truth.behaviours:
-                servers[behaviour.id].stored = truth.stored(behaviour, base, day)
+                servers[behaviour.id].captures = truth.stored(behaviour, base, day)
             visited = await watcher.visit(base)
             visits.append(visited)
     return visits

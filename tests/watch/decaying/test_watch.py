@@ -79,7 +79,7 @@ async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Co
         for day in range(truth.days):
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             for behaviour in truth.behaviours:
-                servers[behaviour.id].stored = truth.stored(behaviour, BASE, day)
+                servers[behaviour.id].captures = truth.stored(behaviour, BASE, day)
             with VisitDatabase(file) as opened:
                 history = VisitHistory(opened, opened.get_or_add_site(BASE))
                 checked = await visited(history, clock, means, truth, day, thorough=thorough)

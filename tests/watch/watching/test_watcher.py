@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
 from unlost import uri
@@ -86,7 +86,7 @@ class WatchedSite:
     @asynccontextmanager
     async def watcher(self, every: float = DAY) -> AsyncIterator[Watcher]:
         """Yield the watcher."""
-        filter_of_pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
+        filter_of_pages = [StoredCapture(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
         async with (
             fake_wayback(filter_of_pages[:1], self.clock) as first,
             fake_wayback(filter_of_pages, self.clock) as second,

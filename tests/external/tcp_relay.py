@@ -1,4 +1,4 @@
-"""A TCP relay that a test can cut, as if a cable were unplugged."""
+"""A TCP relay that a test can cut, as if the network failed."""
 
 import socket
 import threading
@@ -10,55 +10,55 @@ class Relay:
     """Forwards bytes until it is cut; then it drops them silently until it is restored."""
 
     def __init__(self, port: int) -> None:
-        self._to = port
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listening.getsockname()[1])
-        self._whole = threading.Event()
-        self._whole.set()
+        self._target_port = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._connected = threading.Event()
+        self._connected.set()
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
         """Drop all bytes."""
-        self._whole.clear()
+        self._connected.clear()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Forward bytes of new connections again; the old ones are closed."""
         for each in self._open:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-        self._whole.set()
+        self._connected.set()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Close everything."""
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        self.mend()
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.restore()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
-                client, _ = self._listening.accept()
-                self._whole.wait()
-                server = socket.create_connection(("127.0.0.1", self._to))
+                client, _ = self._listener.accept()
+                self._connected.wait()
+                server = socket.create_connection(("127.0.0.1", self._target_port))
                 self._open += [client, server]
                 for source, target in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass, args=(source, target), daemon=True).start()
+                    threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
 
-    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError), source:
             while data := source.recv(1 << 16):
-                self._whole.wait()
+                self._connected.wait()
                 target.sendall(data)
             target.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
-def relaying(port: int) -> Iterator[Relay]:
+def run_relay(port: int) -> Iterator[Relay]:
     """Relay connections to a port."""
     relay = Relay(port)
     try:
         yield relay
     finally:
-        relay.end()
+        relay.close()

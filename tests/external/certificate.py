@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 
-def certificate(folder: Path, host: str = "127.0.0.1") -> tuple[Path, Path]:
+def make_certificate(folder: Path, host: str = "127.0.0.1") -> tuple[Path, Path]:
     """Make a certificate for an IP address or host name; return it and its key."""
     cert, key = folder / f"{host}.pem", folder / f"{host}.key"
     try:

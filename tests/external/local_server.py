@@ -7,7 +7,7 @@ from aiohttp import web
 
 
 @asynccontextmanager
-async def listening(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+async def serve_handler(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
     """Yield the URL of the handler, without a final slash."""
     runner = web.ServerRunner(web.Server(handle, keepalive_timeout=5))
     await runner.setup()

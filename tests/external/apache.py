@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.neighbours.process import running
+from tests.external.process import start_server
 
 _MODULES = Path("/usr/lib/apache2/modules")
-_ALWAYS = ("mpm_event", "authz_core", "mime", "dir")
+_BASE_MODULES = ("mpm_event", "authz_core", "mime", "dir")
 _SERVER = """\
 {modules}
 ServerRoot "{work}"
@@ -49,7 +49,7 @@ def program() -> str:
     return found
 
 
-def answers(port: int) -> bool:
+def is_ready(port: int) -> bool:
     """Return whether this server is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
@@ -62,26 +62,26 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def hosting(folder: Path, work: Path) -> Iterator[int]:
+def host_site(folder: Path, work: Path) -> Iterator[int]:
     """Host a folder with `.htaccess` files on the port that is yielded."""
-    with _readable(folder) as place:
+    with _readable_copy(folder) as readable:
 
         def command(port: int) -> list[str | Path]:
-            return [program(), "-f", _config(place, work, port, OVERRIDES), "-D", "FOREGROUND"]
+            return [program(), "-f", _config(readable, work, port, OVERRIDES), "-D", "FOREGROUND"]
 
-        with running(command, answers, work) as port:
+        with start_server(command, is_ready, work) as port:
             yield port
 
 
 @contextmanager
-def _readable(folder: Path) -> Iterator[Path]:
+def _readable_copy(folder: Path) -> Iterator[Path]:
     """Make a folder readable: a server started by root changes to a user without access to the folders of tests."""
     if os.getuid() != 0:
         yield folder
         return
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(shutil.copytree(folder, Path(place) / "site"))
-        for each in (Path(place), copy, *copy.rglob("*")):
+    with tempfile.TemporaryDirectory() as parent:
+        copy = Path(shutil.copytree(folder, Path(parent) / "site"))
+        for each in (Path(parent), copy, *copy.rglob("*")):
             each.chmod(0o755)
         yield copy
 
@@ -90,19 +90,21 @@ def config_errors(folder: Path, work: Path) -> str:
     """Return the errors in the `.htaccess` of a folder; empty if it is valid."""
     config = _config(folder, work, 1, f'AllowOverride None\n    Include "{folder}/.htaccess"')
     done = subprocess.run([program(), "-f", config, "-t"], capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stderr or "ended without a word"
+    return "" if done.returncode == 0 else done.stderr or "apache2 failed without a message"
 
 
 def _config(folder: Path, work: Path, port: int, rules: str) -> Path:
     config = work / "apache.conf"
     site = _SITE.format(folder=folder, port=port, rules=rules)
-    config.write_text(server(folder, work, port, ("rewrite", "alias")) + site)
+    config.write_text(server_config(folder, work, port, ("rewrite", "alias")) + site)
     return config
 
 
-def server(folder: Path, work: Path, port: int, more: tuple[str, ...]) -> str:
-    """Return the configuration of a server of a folder, to which more can be added."""
-    modules = "\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in (*_ALWAYS, *more))
+def server_config(folder: Path, work: Path, port: int, extra_modules: tuple[str, ...]) -> str:
+    """Return the configuration of a server of a folder with additional modules; more directives may follow."""
+    modules = "\n".join(
+        f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in (*_BASE_MODULES, *extra_modules)
+    )
     # It does not serve requests as root.
     user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
     return _SERVER.format(modules=modules, work=work, folder=folder, port=port, user=user)

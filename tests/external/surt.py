@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".neighbours" / "surt" / "bin" / "python"
 
 
-def surts(urls: list[str]) -> tuple[list[str], float]:
+def compute_surts(urls: list[str]) -> tuple[list[str], float]:
     """Return the result of `surt` for each URL (`! Name` of an exception), and the seconds of its loop."""
     if not PYTHON.exists():
         raise FileNotFoundError(f"{PYTHON}: run `make test`, which installs it")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.run import unlost
-from tests.neighbours.process import running
+from tests.external.process import start_server
 from unlost.demo import pywb_config, pywb_environment, pywb_registry_entry
 from unlost.registry import Archive, ArchiveKind
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
 
 
-class Answer(NamedTuple):
+class RawCapture(NamedTuple):
     """A capture as served by pywb: status, lower-case headers, stored body."""
 
     status: int
@@ -36,7 +36,7 @@ class Pywb:
         """Return its registry entry."""
         return pywb_registry_entry(self.port, name, name, kind, rows_per_page)
 
-    def fetch(self, datetime: str, uri: str) -> Answer:
+    def fetch(self, datetime: str, uri: str) -> RawCapture:
         """Return a raw capture.
 
         Archived Content-Length headers are passed through and often wrong, so the body ends with the connection.
@@ -47,15 +47,15 @@ class Pywb:
         )
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             connection.sendall(request.encode())
-            answer = b""
+            response = b""
             while data := connection.recv(1 << 16):
-                answer += data
-        head, _, body = answer.partition(b"\r\n\r\n")
+                response += data
+        head, _, body = response.partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         if headers.get("transfer-encoding") == "chunked":
-            body = without_chunks(body)
-        return Answer(int(status.split()[1]), headers, body)
+            body = decode_chunked(body)
+        return RawCapture(int(status.split()[1]), headers, body)
 
     def rows(self, uri: str) -> list[dict[str, str]]:
         """Return the rows of pywb's index server for a URL."""
@@ -67,17 +67,17 @@ class Pywb:
             connection.close()
 
 
-def without_chunks(body: bytes) -> bytes:
+def decode_chunked(body: bytes) -> bytes:
     """Return a body without chunked framing; other bodies are unchanged."""
-    whole = b""
+    decoded = b""
     while body:
         size, _, rest = body.partition(b"\r\n")
         length = int(size.split(b";")[0], 16)
-        whole, body = whole + rest[:length], rest[length + 2 :] if length else b""
-    return whole
+        decoded, body = decoded + rest[:length], rest[length + 2 :] if length else b""
+    return decoded
 
 
-def _answers(port: int) -> bool:
+def _is_ready(port: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/collinfo.json")
@@ -89,17 +89,17 @@ def _answers(port: int) -> bool:
 
 
 @contextmanager
-def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
+def serve_index(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
     """Serve an index and the folder of its WARCs."""
     if not WAYBACK.exists():
         raise FileNotFoundError(f"{WAYBACK}: run `make test`, which installs it")
     (folder / "config.yaml").write_text(pywb_config(warcs, index))
-    with _running(folder) as server:
+    with _start_pywb(folder) as server:
         yield server
 
 
 @contextmanager
-def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[Pywb]:
+def serve_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[Pywb]:
     """Serve a WACZ added by pywb's own tool: its WARC and index.
 
     Args:
@@ -112,30 +112,30 @@ def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[P
             raise RuntimeError(done.stderr.decode())
     if not framed:
         (folder / "config.yaml").write_text(json.dumps({"framed_replay": False}))
-    with _running(folder) as server:
+    with _start_pywb(folder) as server:
         yield server
 
 
 @contextmanager
-def _running(folder: Path) -> Iterator[Pywb]:
+def _start_pywb(folder: Path) -> Iterator[Pywb]:
     def command(port: int) -> list[str | Path]:
         return [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", folder]
 
-    with running(command, _answers, folder, pywb_environment()) as port:
+    with start_server(command, _is_ready, folder, pywb_environment()) as port:
         yield Pywb(port)
 
 
 @contextmanager
-def serving_warcs(warcs: list[Path], folder: Path) -> Iterator[list[Pywb]]:
+def serve_warcs(warcs: list[Path], folder: Path) -> Iterator[list[Pywb]]:
     """Serve each WARC with its own instance, indexed by `unlost index build`."""
     with ExitStack() as running_servers:
         servers = []
         for number, warc in enumerate(warcs):
-            place = folder / f"instance-{number}"
-            place.mkdir()
-            index = place / "index.cdxj"
+            instance = folder / f"instance-{number}"
+            instance.mkdir()
+            index = instance / "index.cdxj"
             done = unlost("index", "build", str(warc), "-o", str(index))
             if done.returncode != 0:
                 raise RuntimeError(done.stderr.decode())
-            servers.append(running_servers.enter_context(serving(index, warc.parent, place)))
+            servers.append(running_servers.enter_context(serve_index(index, warc.parent, instance)))
         yield servers

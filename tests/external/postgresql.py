@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from tests.neighbours.process import running
+from tests.external.process import start_server
 
 _NAMES = count()
 
@@ -26,7 +26,7 @@ class Postgresql:
         """Return the URL of a database."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
 
-    def new(self) -> str:
+    def create_database(self) -> str:
         """Create an empty database and return its URL."""
         name = f"test_{os.getpid()}_{next(_NAMES)}"
         command = [program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", name]
@@ -36,20 +36,20 @@ class Postgresql:
 
 def program(name: str) -> str:
     """Return the path of a program: Debian has a folder per version."""
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
-    found = shutil.which(name, path=os.pathsep.join([*map(str, places), os.environ["PATH"]]))
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    found = shutil.which(name, path=os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
     if found is None:
         raise FileNotFoundError(f"{name}: run `scripts/need tools`, which installs PostgreSQL")
     return found
 
 
-def _as_another() -> list[str]:
+def _run_as_postgres() -> list[str]:
     """Return a command prefix for the user `postgres` if we are root, since it refuses to run as root."""
     return ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
 
 
 @contextmanager
-def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> Iterator[Postgresql]:
+def run_cluster(host: str = "", clients: str = "", *, is_durable: bool = False) -> Iterator[Postgresql]:
     """Run a server with temporary data.
 
     Args:
@@ -62,7 +62,7 @@ def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> I
             user = pwd.getpwnam("postgres")
             os.chown(folder, user.pw_uid, user.pw_gid)
         data = folder / "data"
-        made: list[str | Path] = [
+        initdb: list[str | Path] = [
             program("initdb"),
             "-D",
             data,
@@ -75,7 +75,7 @@ def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> I
             "UTF8",
             "--locale=C",
         ]
-        subprocess.run([*_as_another(), *made], check=True, capture_output=True, cwd=folder)
+        subprocess.run([*_run_as_postgres(), *initdb], check=True, capture_output=True, cwd=folder)
 
         if host:
             with (data / "pg_hba.conf").open("a") as rules:
@@ -89,14 +89,14 @@ def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> I
             }
             if not is_durable:
                 options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-            set_ = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
-            return [*_as_another(), program("postgres"), "-D", data, *set_]
+            settings = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
+            return [*_run_as_postgres(), program("postgres"), "-D", data, *settings]
 
         def ready(port: int) -> bool:
-            asked = [program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "tester"]
-            return subprocess.run(asked, check=False).returncode == 0
+            command = [program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "tester"]
+            return subprocess.run(command, check=False).returncode == 0
 
-        with running(command, ready, folder) as port:
+        with start_server(command, ready, folder) as port:
             yield Postgresql(port)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

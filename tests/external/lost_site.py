@@ -29,8 +29,8 @@ def _script(name: str) -> bytes:
     return "".join(f"/* line {line} of {name} */ var a = {line};\n" for line in range(3_000)).encode()
 
 
-# The script waits for each answer: a browser that ends once the page is there must not miss one.
-# Chromium takes Brotli and Zstandard only from where nobody can listen, such as this machine itself.
+# The script waits for each response, so that a browser that exits once the page is loaded has all of them.
+# Chromium accepts Brotli and Zstandard only from secure contexts, such as localhost.
 PAGES = {
     HOME: Page(
         b"""<!doctype html><meta charset=utf-8><title>Lost</title><link rel=stylesheet href=style.css>
@@ -68,7 +68,7 @@ PART = f"{HOME}part.bin"
 NOT_PAGES = {f"{HOME}form", f"{HOME}only-head", PART}
 
 
-def _packed(page: Page) -> bytes:
+def _encode(page: Page) -> bytes:
     if page.coding == "gzip":
         return gzip.compress(page.body)
     if page.coding == "deflate":
@@ -80,7 +80,7 @@ def _packed(page: Page) -> bytes:
     return page.body
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     """Serves the URLs of the site and refuses all others."""
 
     protocol_version = "HTTP/1.1"
@@ -88,7 +88,7 @@ class _Answers(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Disable the log."""
 
-    def _answer(self, status: int, body: bytes = b"", **fields: str) -> None:
+    def _respond(self, status: int, body: bytes = b"", **fields: str) -> None:
         self.send_response(status)
         for name, value in {**fields, "Cache-Control": "max-age=86400", "Content-Length": str(len(body))}.items():
             if value:
@@ -99,12 +99,12 @@ class _Answers(BaseHTTPRequestHandler):
 
     def do_CONNECT(self) -> None:
         """Refuse tunnels."""
-        self._answer(403)
+        self._respond(403)
 
     def do_POST(self) -> None:
         """Read the body."""
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._answer(200 if self.path.startswith(HOME) else 403, b"taken", Content_Type="text/plain")
+        self._respond(200 if self.path.startswith(HOME) else 403, b"taken", Content_Type="text/plain")
 
     def do_HEAD(self) -> None:
         """Respond like GET."""
@@ -115,20 +115,22 @@ class _Answers(BaseHTTPRequestHandler):
         page = PAGES.get(self.path)
         if page is not None:
             coding, location = page.coding, page.location
-            self._answer(page.status, _packed(page), Content_Type=page.mime, Content_Encoding=coding, Location=location)
+            self._respond(
+                page.status, _encode(page), Content_Type=page.mime, Content_Encoding=coding, Location=location
+            )
         elif self.path == PART:
             fields = {"Content_Range": "bytes 0-99/1000", "ETag": '"1"', "Accept_Ranges": "bytes"}
-            self._answer(206, b"x" * 100, Content_Type="application/octet-stream", **fields)
+            self._respond(206, b"x" * 100, Content_Type="application/octet-stream", **fields)
         elif self.path == f"{HOME}only-head":
-            self._answer(200, Content_Type="text/plain")
+            self._respond(200, Content_Type="text/plain")
         else:
-            self._answer(404 if self.path.startswith(HOME) else 403)
+            self._respond(404 if self.path.startswith(HOME) else 403)
 
 
 @contextmanager
-def proxy() -> Iterator[int]:
+def run_proxy() -> Iterator[int]:
     """Serve the site as a proxy on loopback and yield its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

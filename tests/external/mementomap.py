@@ -26,18 +26,18 @@ def compact(lines: list[str], host_weight: float, path_weight: float, folder: Pa
     """Return its compacted lines of a map."""
     source, output = folder / "reference-in.ukvs", folder / "reference-out.ukvs"
     source.write_text("".join(line + "\n" for line in lines))
-    said = _run("compact", source, output, "--hcf", str(host_weight), "--pcf", str(path_weight))
-    if not re.fullmatch(r"(\d+ ){4}\d+\n", said):
-        raise RuntimeError(f"expected five numbers, found {said[:80]!r}")
+    output_line = _run("compact", source, output, "--hcf", str(host_weight), "--pcf", str(path_weight))
+    if not re.fullmatch(r"(\d+ ){4}\d+\n", output_line):
+        raise RuntimeError(f"expected five numbers, found {output_line[:80]!r}")
     return output.read_text().splitlines()
 
 
 def lookup(lines: list[str], keys: list[str], folder: Path) -> dict[str, tuple[str, str]]:
     """Return matched key and frequency of every key that it finds in the lines of a map."""
     source, batch = folder / "reference-map.ukvs", folder / "reference-keys.txt"
-    # Its search skips the first line and fails at the last: these are sentinels for both.
-    fence = [["!first 1"], [f"~last{n},{'x' * 40}) 1" for n in range(4)]]
-    source.write_text("".join(line + "\n" for line in [*fence[0], *lines, *fence[1]]))
+    # Its search skips the first line and fails at the last: these rows avoid both.
+    sentinels = [["!first 1"], [f"~last{n},{'x' * 40}) 1" for n in range(4)]]
+    source.write_text("".join(line + "\n" for line in [*sentinels[0], *lines, *sentinels[1]]))
     batch.write_text("".join(key + "\n" for key in keys))
     found = (line.split(" ") for line in _run("batchlookup", source, batch).splitlines())
     return {key: (matched, frequency) for matched, frequency, _, key in found}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _READY_SECONDS = 60
-_TRIES = 3
+_ATTEMPTS = 3
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def is_open(port: int) -> bool:
 
 
 @contextmanager
-def running(
+def start_server(
     command: Callable[[int], list[str | Path]],
     ready: Callable[[int], bool],
     folder: Path,
@@ -39,8 +39,8 @@ def running(
 
     The port may be taken before the server listens: a server that ends at once is started again on another one.
     """
-    log = folder / "neighbour.log"
-    for _ in range(_TRIES):
+    log = folder / "server.log"
+    for _ in range(_ATTEMPTS):
         port = free_port()
         with log.open("wb") as output:
             process = subprocess.Popen(

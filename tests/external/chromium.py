@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.neighbours.lost_site import HOME, proxy
+from tests.external.lost_site import HOME, run_proxy
 
 _QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
 
@@ -21,7 +21,7 @@ def program() -> str:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def run_browser() -> Iterator[Browser]:
     """Run a browser that can only connect to this machine."""
     with sync_playwright() as playwright:
         rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -39,7 +39,7 @@ def visit(profile: Path, form: str = "simple", har: Path | None = None) -> None:
         form: Cache backend: `simple`, `blockfile` or `sql`. All requests go to the proxy of the site.
         har: HAR file of the visit.
     """
-    with proxy() as port, sync_playwright() as playwright:
+    with run_proxy() as port, sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile,
             executable_path=program(),

@@ -12,36 +12,36 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-RESULTS = 120
-"""How many results every search has."""
+RESULT_COUNT = 120
+"""Number of results of every search."""
 
 WORDS = ["boat", "Lisboa", "água", *(f"{a}{b}" for a in ("harbour", "river", "winter") for b in "abcdefghijklmnopqrst")]
 
 
-def number_of(text: str, modulus: int) -> int:
+def hash_to_number(text: str, modulus: int) -> int:
     """Return a number derived from a text."""
     return int.from_bytes(sha256(text.encode()).digest()[:8]) % modulus
 
 
 @dataclass
-class Sampled:
+class FakeSearchArchive:
     """The running archive.
 
     Attributes:
-        asked: Requested paths in order.
-        has_asked: Set after the first request.
-        hold: While it is not set, requests are blocked.
-        status: Status of the TimeMaps of some pages.
-        rubbish: Pages with invalid TimeMaps.
+        requests: Requested paths in order.
+        request_received: Set after the first request.
+        unblocked: Requests are blocked while it is not set.
+        timemap_status: Status of the TimeMaps of some pages.
+        invalid_timemaps: Pages with invalid TimeMaps.
     """
 
     port: int = 0
-    asked: list[str] = field(default_factory=list)
-    has_asked: threading.Event = field(default_factory=threading.Event)
-    hold: threading.Event = field(default_factory=threading.Event)
-    status: dict[str, int] = field(default_factory=dict)
-    rubbish: set[str] = field(default_factory=set)
-    _victim: tuple[int, int, int, float] | None = None
+    requests: list[str] = field(default_factory=list)
+    request_received: threading.Event = field(default_factory=threading.Event)
+    unblocked: threading.Event = field(default_factory=threading.Event)
+    timemap_status: dict[str, int] = field(default_factory=dict)
+    invalid_timemaps: set[str] = field(default_factory=set)
+    _pending_signal: tuple[int, int, int, float] | None = None
 
     def entry(self) -> str:
         """Return its registry entry, with the id `f`."""
@@ -51,19 +51,19 @@ class Sampled:
             f'search = "{base}textsearch?q={{terms}}"\n'
         )
 
-    def end_at(self, request: int, process: int, sign: int = signal.SIGKILL, delay: float = 0.0) -> None:
+    def send_signal_at(self, request: int, process: int, sign: int = signal.SIGKILL, delay: float = 0.0) -> None:
         """Send a signal to a process, some seconds after a number of further requests."""
-        self._victim = (len(self.asked) + request, process, sign, delay)
+        self._pending_signal = (len(self.requests) + request, process, sign, delay)
 
-    def answer(self, path: str) -> tuple[int, bytes]:
+    def respond(self, path: str) -> tuple[int, bytes]:
         """Return a status and a body."""
-        self.asked.append(path)
-        self.has_asked.set()
-        self.hold.wait()
-        if self._victim and len(self.asked) >= self._victim[0]:
-            _, process, sign, delay = self._victim
-            self._victim = None
-            threading.Thread(target=_end, args=(process, sign, delay)).start()
+        self.requests.append(path)
+        self.request_received.set()
+        self.unblocked.wait()
+        if self._pending_signal and len(self.requests) >= self._pending_signal[0]:
+            _, process, sign, delay = self._pending_signal
+            self._pending_signal = None
+            threading.Thread(target=_send_signal, args=(process, sign, delay)).start()
         if path.startswith("/timemap/"):
             return self._timemap(path.removeprefix("/timemap/"))
         query = parse_qs(urlsplit(path).query)
@@ -72,42 +72,42 @@ class Sampled:
         ).encode()
 
     def _timemap(self, uri: str) -> tuple[int, bytes]:
-        if uri in self.rubbish:
+        if uri in self.invalid_timemaps:
             return 200, b"<html>rubbish</html>"
-        copies = "".join(
+        mementos = "".join(
             f',\n<http://127.0.0.1:{self.port}/2014010{day}000000/{uri}>; rel="memento"; '
             f'datetime="{name}, 0{day} Jan 2014 00:00:00 GMT"'
-            for day, name in list(enumerate(("Wed", "Thu", "Fri"), 1))[: 1 + number_of(uri, 3)]
+            for day, name in list(enumerate(("Wed", "Thu", "Fri"), 1))[: 1 + hash_to_number(uri, 3)]
         )
-        return self.status.get(uri, 200), f'<{uri}>; rel="original"{copies}'.encode()
+        return self.timemap_status.get(uri, 200), f'<{uri}>; rel="original"{mementos}'.encode()
 
     def _results(self, terms: str, offset: int, count: int) -> dict[str, object]:
-        items = [self._result(terms, number) for number in range(offset, min(offset + count, RESULTS))]
-        more = {"next_page": "http://elsewhere.example/"} if offset + count < RESULTS else {}
+        items = [self._result(terms, number) for number in range(offset, min(offset + count, RESULT_COUNT))]
+        more = {"next_page": "http://elsewhere.example/"} if offset + count < RESULT_COUNT else {}
         return {"serviceName": "F", "estimated_nr_results": 10**30, "response_items": items, **more}
 
     def _result(self, terms: str, number: int) -> dict[str, object]:
         name = f"{terms} {number}"
-        words = [WORDS[number_of(f"{name} {at}", len(WORDS))] for at in range(3)]
+        words = [WORDS[hash_to_number(f"{name} {at}", len(WORDS))] for at in range(3)]
         return {
             "title": f"<em>{words[0]}</em> &amp; {words[1]}",
             "snippet": words[2],
-            "originalURL": f"http://s{number_of(name, 5)}.example/{number_of(name, 10**9)}",
-            "tstamp": f"{1996 + number_of(name, 20)}0101000000",
-            "mimeType": ("text/html", "application/pdf")[number_of(name, 2)],
+            "originalURL": f"http://s{hash_to_number(name, 5)}.example/{hash_to_number(name, 10**9)}",
+            "tstamp": f"{1996 + hash_to_number(name, 20)}0101000000",
+            "mimeType": ("text/html", "application/pdf")[hash_to_number(name, 2)],
         }
 
 
-def _end(process: int, sign: int, delay: float) -> None:
+def _send_signal(process: int, sign: int, delay: float) -> None:
     time.sleep(delay)
     os.kill(process, sign)
 
 
 @contextmanager
-def sampled() -> Iterator[Sampled]:
+def fake_search_archive() -> Iterator[FakeSearchArchive]:
     """Run the archive on loopback."""
-    archive = Sampled()
-    archive.hold.set()
+    archive = FakeSearchArchive()
+    archive.unblocked.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -115,7 +115,7 @@ def sampled() -> Iterator[Sampled]:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            status, body = archive.answer(self.path)
+            status, body = archive.respond(self.path)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -137,6 +137,6 @@ def sampled() -> Iterator[Sampled]:
         try:
             yield archive
         finally:
-            archive.hold.set()
+            archive.unblocked.set()
             server.shutdown()
             thread.join()

@@ -7,11 +7,11 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.neighbours.lost_site import HOME, proxy
+from tests.external.lost_site import HOME, run_proxy
 
-_SECONDS = 120
+_TIMEOUT = 120
 
-# Everything goes to the proxy of the site, which refuses what is not of the site; and no noise.
+# All requests go to the proxy of the site, which refuses other URLs; background requests are disabled.
 _PREFERENCES = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
@@ -48,8 +48,8 @@ def visit(profile: Path) -> None:
     if program is None:
         raise FileNotFoundError("firefox-esr: run `make test`, which installs it")
     profile.mkdir(parents=True, exist_ok=True)
-    picture = profile / "picture.png"
-    with proxy() as port:
+    screenshot = profile / "screenshot.png"
+    with run_proxy() as port:
         ports = {"network.proxy.http_port": port, "network.proxy.ssl_port": port}
         lines = [
             f"user_pref({json.dumps(name)}, {json.dumps(value)});\n"
@@ -63,19 +63,19 @@ def visit(profile: Path) -> None:
             "--profile",
             profile,
             "--screenshot",
-            picture,
+            screenshot,
             HOME,
         ]
         environment = {"HOME": str(profile), "PATH": os.environ["PATH"], "MOZ_CRASHREPORTER_DISABLE": "1"}
-        with (profile / "neighbour.log").open("wb") as log:
+        with (profile / "firefox.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment)
         try:
-            process.wait(_SECONDS)
+            process.wait(_TIMEOUT)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    if not picture.exists():
+    if not screenshot.exists():
         raise RuntimeError(
-            f"Firefox took no picture:\n{(profile / 'neighbour.log').read_text(errors='replace')[-2000:]}"
+            f"Firefox took no screenshot:\n{(profile / 'firefox.log').read_text(errors='replace')[-2000:]}"
         )

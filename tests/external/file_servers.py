@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.neighbours import apache, nginx
-from tests.neighbours.process import running
+from tests.external import apache, nginx
+from tests.external.process import start_server
 
 _NGINX = (
-    nginx.COMMON
+    nginx.BASE_CONFIG
     + """\
     access_log off;
     types {{ text/html html; }}
@@ -58,7 +58,7 @@ KINDS = ("nginx", "Apache", "Apache with INode", "lighttpd", "Caddy")
 
 
 @contextmanager
-def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
+def serve_folder(kind: str, folder: Path, work: Path) -> Iterator[int]:
     """Serve a folder on the port that is yielded. The folder has `ready.html` and is readable by everyone."""
 
     def command(port: int) -> list[str | Path]:
@@ -73,13 +73,13 @@ def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
             config.write_text(_CADDY.format(folder=folder, port=port))
             return [_program("caddy"), "run", "--adapter", "caddyfile", "--config", config]
         extra = "FileETag INode MTime Size" if kind == "Apache with INode" else ""
-        server = apache.server(folder, work, port, ("filter", "deflate"))
+        server = apache.server_config(folder, work, port, ("filter", "deflate"))
         config.write_text(server + _APACHE.format(extra=extra, folder=folder))
         return [apache.program(), "-f", config, "-D", "FOREGROUND"]
 
     # Caddy stores its own files in the home folder.
     home = {**os.environ, "HOME": str(work), "XDG_DATA_HOME": str(work), "XDG_CONFIG_HOME": str(work)}
-    with running(command, _answers, work, env=home) as port:
+    with start_server(command, _is_ready, work, env=home) as port:
         yield port
 
 
@@ -90,7 +90,7 @@ def _program(name: str) -> str:
     return found
 
 
-def _answers(port: int) -> bool:
+def _is_ready(port: int) -> bool:
     try:
         return fetch(port, "/ready.html")[0] == 200
     except OSError:
@@ -102,8 +102,8 @@ def fetch(port: int, path: str, **headers: str) -> tuple[int, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+        response = connection.getresponse()
+        response.read()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}
     finally:
         connection.close()

@@ -14,7 +14,7 @@ _MAX_HEAD = 1 << 16
 
 
 @dataclass(slots=True)
-class Talk:
+class Exchange:
     """A request and its connection.
 
     Attributes:
@@ -31,25 +31,25 @@ class Talk:
     writer: asyncio.StreamWriter
     method: str = "GET"
 
-    async def say(self, *pieces: bytes) -> None:
+    async def send(self, *pieces: bytes) -> None:
         """Send raw bytes."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
 
-    async def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+    async def respond(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
         """Send a complete response; `_` in header names becomes `-`."""
         fields = {
             "content-length": str(len(body)),
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        await self.say(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode())
+        await self.send(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode())
         if self.method == "HEAD":
             return
         # Sent in pieces, so that it does not affect tests that measure memory.
         for begin in range(0, len(body), 65_536):
-            await self.say(body[begin : begin + 65_536])
+            await self.send(body[begin : begin + 65_536])
 
     async def reset(self) -> None:
         """Close the connection with a TCP reset."""
@@ -60,34 +60,34 @@ class Talk:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
-    async def gone(self) -> None:
-        """Hang until the client closes the connection."""
+    async def wait_closed(self) -> None:
+        """Send nothing until the client closes the connection."""
         while await self.reader.read(1 << 16):
             pass
 
 
-Answering = Callable[[Talk], Awaitable[None]]
+Handler = Callable[[Exchange], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Faults:
+class FaultServer:
     """The running server.
 
     Attributes:
-        answering: The request handler, which a test may replace at any time.
-        asked: Time of the clock and path of each request.
-        connections: Number of connections; `most_open` is the greatest number of simultaneous ones.
+        handler: The request handler, which a test may replace at any time.
+        requests: Time of the clock and path of each request.
+        connections: Number of connections; `max_open` is the maximum of simultaneous ones.
     """
 
-    answering: Answering
+    handler: Handler
     clock: Clock | None = None
     port: int = 0
     scheme: str = "http"
-    asked: list[tuple[float, str]] = field(default_factory=list)
+    requests: list[tuple[float, str]] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
     connections: int = 0
     open: int = 0
-    most_open: int = 0
+    max_open: int = 0
 
     @property
     def url(self) -> str:
@@ -97,27 +97,27 @@ class Faults:
     @property
     def paths(self) -> list[str]:
         """Requested paths in order."""
-        return [path for _, path in self.asked]
+        return [path for _, path in self.requests]
 
     @property
     def times(self) -> list[float]:
         """Times of the requests by the clock."""
-        return [time for time, _ in self.asked]
+        return [time for time, _ in self.requests]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Respond to the requests of a connection."""
         self.connections += 1
         self.open += 1
-        self.most_open = max(self.most_open, self.open)
+        self.max_open = max(self.max_open, self.open)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
                 while head := await reader.readuntil(b"\r\n\r\n"):
                     lines = head.decode("latin-1").split("\r\n")
                     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
                     method, path = lines[0].split(" ")[:2]
-                    self.asked.append((self.clock.now() if self.clock else 0.0, path))
-                    talk = Talk(path, headers, len(self.asked) - 1, reader, writer, method)
-                    await self.answering(talk)
+                    self.requests.append((self.clock.now() if self.clock else 0.0, path))
+                    exchange = Exchange(path, headers, len(self.requests) - 1, reader, writer, method)
+                    await self.handler(exchange)
                     if writer.is_closing() or headers.get("connection") == "close":
                         break
         finally:
@@ -126,28 +126,28 @@ class Faults:
 
 
 @asynccontextmanager
-async def faulty(
-    answering: Answering, clock: Clock | None = None, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Faults]:
+async def run_fault_server(
+    handler: Handler, clock: Clock | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[FaultServer]:
     """Run a server on loopback."""
-    faults = Faults(answering, clock, scheme="https" if tls else "http")
+    fault_server = FaultServer(handler, clock, scheme="https" if tls else "http")
     tasks: set[asyncio.Task[Any]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is not None:
             tasks.add(task)
         try:
-            await faults.serve(reader, writer)
+            await fault_server.serve(reader, writer)
         except asyncio.CancelledError:
             pass
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_HEAD, ssl=tls)
-    faults.port = server.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(on_connect, "127.0.0.1", 0, limit=_MAX_HEAD, ssl=tls)
+    fault_server.port = server.sockets[0].getsockname()[1]
     try:
-        yield faults
+        yield fault_server
     finally:
         server.close()
         for task in list(tasks):

@@ -27,24 +27,24 @@ class Read(NamedTuple):
 
 
 @dataclass
-class Store:
+class HdfsStore:
     """The store.
 
     Attributes:
         folder: The local folder of its files.
         reads: All read responses.
-        is_breaking: Whether the store stops during its next response, after half of the file.
+        break_next: Whether the store stops during its next response, after half of the file.
     """
 
     folder: Path
     reads: list[Read] = field(default_factory=list)
-    is_breaking: bool = False
+    break_next: bool = False
     _servers: "list[_Server]" = field(default_factory=list)
     _ports: list[int] = field(default_factory=lambda: [0, 0])
-    _deciding: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def address(self) -> str:
+    def url(self) -> str:
         """URL of its root without a final slash."""
         return f"webhdfs://127.0.0.1:{self._ports[0]}"
 
@@ -62,21 +62,21 @@ class Store:
             server.server_close()
         self._servers.clear()
 
-    def place(self, name: str, query: str) -> str:
+    def data_url(self, name: str, query: str) -> str:
         """Return the URL of the bytes of a file, on the other server."""
         return f"http://127.0.0.1:{self._ports[1]}{_PREFIX}{quote(name)}?{query}&sent=true"
 
-    def breaks(self) -> bool:
-        """Return once whether it is time to break."""
-        with self._deciding:
-            is_breaking, self.is_breaking = self.is_breaking, False
+    def should_break(self) -> bool:
+        """Return whether to stop during this response, and reset `break_next`."""
+        with self._lock:
+            is_breaking, self.break_next = self.break_next, False
             return is_breaking
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, store: Store, port: int) -> None:
+    def __init__(self, store: HdfsStore, port: int) -> None:
         self.store = store
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -88,31 +88,33 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Disable the log."""
 
-    def _take(self) -> None:
+    def _handle(self) -> None:
         """Respond to a request."""
         url = urlsplit(self.path)
         self.query = {name.lower(): values[0] for name, values in parse_qs(url.query).items()}
         self.name = unquote(url.path.removeprefix(_PREFIX)) or "/"
-        self.there = self._file(self.name)
+        self.file = self._file(self.name)
         operation = getattr(self, f"_{self.query['op'].lower()}", None)
         if operation is None:
-            self._refuse(400, "java.lang.IllegalArgumentException", f"Invalid value for webhdfs parameter {url.query}")
+            self._respond_error(
+                400, "java.lang.IllegalArgumentException", f"Invalid value for webhdfs parameter {url.query}"
+            )
         elif self.query["op"] in ("OPEN", "CREATE") and "sent" not in self.query:
-            if self.query["op"] == "OPEN" and not self.there.is_file():
-                self._refuse_missing()
+            if self.query["op"] == "OPEN" and not self.file.is_file():
+                self._respond_missing()
             else:
-                self._say(307, None, Location=self.server.store.place(self.name, url.query))
+                self._respond(307, None, Location=self.server.store.data_url(self.name, url.query))
         else:
             with suppress(BrokenPipeError, ConnectionResetError):
                 operation()
 
-    do_GET = do_PUT = do_DELETE = _take  # noqa: N815  names of http.server
+    do_GET = do_PUT = do_DELETE = _handle  # noqa: N815  names of http.server
 
     def _file(self, name: str) -> Path:
         return self.server.store.folder / name.lstrip("/")
 
-    def _say(self, status: int, found: object, **headers: str) -> None:
-        body = b"" if found is None else json.dumps(found).encode()
+    def _respond(self, status: int, content: object, **headers: str) -> None:
+        body = b"" if content is None else json.dumps(content).encode()
         self.send_response(status)
         # No Content-Type: the client of PySpark lacks classes to parse it.
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -120,12 +122,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _refuse(self, status: int, kind: str, message: str) -> None:
-        told = {"exception": kind.rpartition(".")[2], "javaClassName": kind, "message": message}
-        self._say(status, {"RemoteException": told})
+    def _respond_error(self, status: int, kind: str, message: str) -> None:
+        exception = {"exception": kind.rpartition(".")[2], "javaClassName": kind, "message": message}
+        self._respond(status, {"RemoteException": exception})
 
-    def _refuse_missing(self) -> None:
-        self._refuse(404, "java.io.FileNotFoundException", f"File does not exist: {self.name}")
+    def _respond_missing(self) -> None:
+        self._respond_error(404, "java.io.FileNotFoundException", f"File does not exist: {self.name}")
 
     # Requests to the name server
 
@@ -138,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             "group": "users",
             "length": 0 if is_folder else state.st_size,
             "modificationTime": state.st_mtime_ns // 1_000_000,
-            "owner": "somebody",
+            "owner": "owner",
             "pathSuffix": suffix,
             "permission": "755" if is_folder else "644",
             "replication": 0 if is_folder else 1,
@@ -146,46 +148,46 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def _getfilestatus(self) -> None:
-        if not self.there.exists():
-            return self._refuse_missing()
-        return self._say(200, {"FileStatus": self._status(self.there, "")})
+        if not self.file.exists():
+            return self._respond_missing()
+        return self._respond(200, {"FileStatus": self._status(self.file, "")})
 
     def _liststatus(self) -> None:
-        if not self.there.exists():
-            return self._refuse_missing()
-        if self.there.is_file():
-            found = [self._status(self.there, "")]
+        if not self.file.exists():
+            return self._respond_missing()
+        if self.file.is_file():
+            content = [self._status(self.file, "")]
         else:
-            found = [self._status(each, each.name) for each in sorted(self.there.iterdir())]
-        return self._say(200, {"FileStatuses": {"FileStatus": found}})
+            content = [self._status(each, each.name) for each in sorted(self.file.iterdir())]
+        return self._respond(200, {"FileStatuses": {"FileStatus": content}})
 
     def _getfileblocklocations(self) -> None:
-        if not self.there.exists():
-            return self._refuse_missing()
+        if not self.file.exists():
+            return self._respond_missing()
         host = {"cachedHosts": [], "corrupt": False, "hosts": ["127.0.0.1"], "names": [], "topologyPaths": []}
-        block = {**host, "offset": 0, "length": self.there.stat().st_size}
-        return self._say(200, {"BlockLocations": {"BlockLocation": [block]}})
+        block = {**host, "offset": 0, "length": self.file.stat().st_size}
+        return self._respond(200, {"BlockLocations": {"BlockLocation": [block]}})
 
     def _mkdirs(self) -> None:
-        self.there.mkdir(parents=True, exist_ok=True)
-        self._say(200, {"boolean": True})
+        self.file.mkdir(parents=True, exist_ok=True)
+        self._respond(200, {"boolean": True})
 
     def _rename(self) -> None:
         target = self._file(self.query["destination"])
         if target.is_dir():
-            target /= self.there.name
-        is_done = self.there.exists() and target.parent.is_dir() and not target.exists()
+            target /= self.file.name
+        is_done = self.file.exists() and target.parent.is_dir() and not target.exists()
         if is_done:
-            self.there.rename(target)
-        self._say(200, {"boolean": is_done})
+            self.file.rename(target)
+        self._respond(200, {"boolean": is_done})
 
     def _delete(self) -> None:
-        is_there = self.there.exists()
-        if self.there.is_dir():
-            shutil.rmtree(self.there)
+        existed = self.file.exists()
+        if self.file.is_dir():
+            shutil.rmtree(self.file)
         else:
-            self.there.unlink(missing_ok=True)
-        self._say(200, {"boolean": is_there})
+            self.file.unlink(missing_ok=True)
+        self._respond(200, {"boolean": existed})
 
     # Requests to the data server
 
@@ -193,16 +195,16 @@ class _Handler(BaseHTTPRequestHandler):
         store = self.server.store
         offset = int(self.query.get("offset", 0))
         try:
-            data = self.there.read_bytes()[offset:]
+            data = self.file.read_bytes()[offset:]
         except OSError:
-            return self._refuse_missing()
+            return self._respond_missing()
         data = data[: int(self.query.get("length", len(data)))]
         store.reads.append(Read(self.name, offset))
         self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        if store.breaks():
+        if store.should_break():
             self.wfile.write(data[: len(data) // 2])
             self.close_connection = True
             return store.stop()
@@ -210,20 +212,20 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _create(self) -> None:
-        self.there.parent.mkdir(parents=True, exist_ok=True)
-        with self.there.open("wb") as file:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("wb") as file:
             # Chunked transfer coding.
             while size := int(self.rfile.readline().partition(b";")[0], 16):
                 file.write(self.rfile.read(size))
                 self.rfile.readline()
             self.rfile.readline()
-        self._say(201, None)
+        self._respond(201, None)
 
 
 @contextmanager
-def storing(folder: Path) -> Iterator[Store]:
+def run_webhdfs(folder: Path) -> Iterator[HdfsStore]:
     """Run a store of a folder."""
-    store = Store(folder)
+    store = HdfsStore(folder)
     store.start()
     try:
         yield store

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.neighbours.process import running
+from tests.external.process import start_server
 
-COMMON = """\
+BASE_CONFIG = """\
 daemon off;
 master_process off;
 pid {work}/nginx.pid;
@@ -22,10 +22,10 @@ http {{
     uwsgi_temp_path {work}/uwsgi;
     scgi_temp_path {work}/scgi;
 """
-"""How its configuration begins, up to what each kind of server has of its own."""
+"""Common beginning of all configurations."""
 
 _CONFIG = (
-    COMMON
+    BASE_CONFIG
     + """\
     access_log {work}/access.log;
     types {{ application/gzip gz; }}
@@ -40,8 +40,8 @@ _CONFIG = (
 """
 )
 
-_HOSTING = (
-    COMMON
+_EXPORTED_SITE = (
+    BASE_CONFIG
     + """\
     access_log off;
     types {{ text/html html; }}
@@ -58,7 +58,7 @@ _HOSTING = (
 )
 
 _SITE = (
-    COMMON
+    BASE_CONFIG
     + """\
     access_log off;
     types {{ text/html html; application/pdf pdf; image/gif gif; image/jpeg jpg; image/png png; text/plain txt; }}
@@ -71,8 +71,8 @@ _SITE = (
 """
 )
 
-_BALANCING = (
-    COMMON
+_REVERSE_PROXY = (
+    BASE_CONFIG
     + """\
     log_format who '$upstream_addr $request_method $uri $status';
     include "{folder}/site.conf";
@@ -90,7 +90,7 @@ def program() -> str:
     return found
 
 
-def answers(port: int, path: str = "/ready") -> bool:
+def is_ready(port: int, path: str = "/ready") -> bool:
     """Return whether it is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
@@ -103,36 +103,36 @@ def answers(port: int, path: str = "/ready") -> bool:
 
 
 @contextmanager
-def serving(folder: Path, work: Path) -> Iterator[int]:
+def serve_folder(folder: Path, work: Path) -> Iterator[int]:
     """Serve a folder on the port that is yielded; below `/whole/` without ranges. work: folder for its own files."""
-    with running(lambda port: _command(_CONFIG, folder, work, port), answers, work) as port:
+    with start_server(lambda port: _command(_CONFIG, folder, work, port), is_ready, work) as port:
         yield port
 
 
 @contextmanager
-def site(folder: Path, work: Path) -> Iterator[str]:
+def serve_site(folder: Path, work: Path) -> Iterator[str]:
     """Serve a site's files; yield its URL with a final slash."""
 
     def command(port: int) -> list[str | Path]:
         return _command(_SITE, folder, work, port)
 
-    with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
+    with start_server(command, lambda port: is_ready(port, f"/ready-{port}"), work) as port:
         yield f"http://127.0.0.1:{port}/"
 
 
 @contextmanager
-def hosting(folder: Path, work: Path) -> Iterator[int]:
+def host_site(folder: Path, work: Path) -> Iterator[int]:
     """Host an exported site with its settings on the port that is yielded."""
 
     def command(port: int) -> list[str | Path]:
-        return _command(_HOSTING, folder, work, port)
+        return _command(_EXPORTED_SITE, folder, work, port)
 
-    with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
+    with start_server(command, lambda port: is_ready(port, f"/ready-{port}"), work) as port:
         yield port
 
 
 @contextmanager
-def balancing(site: str, work: Path) -> Iterator[int]:
+def run_reverse_proxy(serve_site: str, work: Path) -> Iterator[int]:
     """Run a reverse proxy on the port that is yielded, instead of 443.
 
     Args:
@@ -141,17 +141,19 @@ def balancing(site: str, work: Path) -> Iterator[int]:
     """
 
     def command(port: int) -> list[str | Path]:
-        text = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port}; location = /ready-{port} {{ return 204; }}")
+        text = serve_site.replace(
+            "listen 443 ssl;", f"listen 127.0.0.1:{port}; location = /ready-{port} {{ return 204; }}"
+        )
         (work / "site.conf").write_text(text)
-        return _command(_BALANCING, work, work, port)
+        return _command(_REVERSE_PROXY, work, work, port)
 
-    with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
+    with start_server(command, lambda port: is_ready(port, f"/ready-{port}"), work) as port:
         yield port
 
 
 def config_errors(folder: Path, work: Path) -> str:
     """Return the errors in the settings of an exported site; empty if they are valid."""
-    command = _command(_HOSTING, folder, work, 1)
+    command = _command(_EXPORTED_SITE, folder, work, 1)
     command[1:1] = ["-q", "-t"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 

@@ -8,7 +8,7 @@ from typing import Any
 PROGRAM = Path(__file__).parents[2] / ".neighbours" / "cdxsummary" / "bin" / "cdxsummary"
 
 
-def summary_of(file: Path) -> dict[str, Any]:
+def summarize(file: Path) -> dict[str, Any]:
     """Return its summary of a CDX file."""
     if not PROGRAM.exists():
         raise FileNotFoundError(f"{PROGRAM}: run `make test`, which installs it")
