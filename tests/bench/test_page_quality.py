@@ -24,16 +24,16 @@ def _write_pages(path: Path) -> None:
 
 def test_wilson_interval_contains_the_proportion() -> None:
     """The interval is that of the textbook, stays within 0 and 1, and is everything where nothing was counted."""
-    assert [round(bound, 4) for bound in page_quality.wilson(5, 10)] == [0.2366, 0.7634]
-    assert [round(bound, 3) for bound in page_quality.wilson(0, 100)] == [0.0, 0.037]
-    assert page_quality.wilson(100, 100)[1] == 1
-    assert page_quality.wilson(0, 0) == (0, 1)
+    assert [round(bound, 4) for bound in page_quality.wilson_interval(5, 10)] == [0.2366, 0.7634]
+    assert [round(bound, 3) for bound in page_quality.wilson_interval(0, 100)] == [0.0, 0.037]
+    assert page_quality.wilson_interval(100, 100)[1] == 1
+    assert page_quality.wilson_interval(0, 0) == (0, 1)
 
 
 def test_pages_are_judged_with_their_labels(tmp_path: Path) -> None:
     """A row becomes a page with its repository, its language without region, and the verdict of the product."""
     _write_pages(tmp_path / "pages.jsonl.gz")
-    good, bad = page_quality.judge_pages(tmp_path / "pages.jsonl.gz")
+    good, bad = page_quality.classify_pages(tmp_path / "pages.jsonl.gz")
     assert (good.repository, good.lang, good.verdict) == ("b/good", "en", None)
     assert bad.verdict is not None
     assert bad.verdict.kind == "soft-404"

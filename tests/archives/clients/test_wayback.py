@@ -153,7 +153,7 @@ def test_resume_keys_without_new_captures_end_the_list() -> None:
 
     class Endless(FakeWayback):
         def _index(self, query: dict[str, str]) -> object:  # type: ignore[override]
-            self.instead = array(row(), [], [f"key {len(self.requests)}"])
+            self.index_response = array(row(), [], [f"key {len(self.requests)}"])
             return super()._index(query)
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from bench.measure import RESULTS
-from bench.peers.page import page, reasons_missing, report
+from bench.peers.page import format_page, format_report, reasons_missing
 
 DOCS = Path(__file__).parents[3] / "docs" / "peers.md"
 RESULTS_KEPT = json.loads((RESULTS / "peers.json").read_text())
@@ -12,8 +12,8 @@ RESULTS_KEPT = json.loads((RESULTS / "peers.json").read_text())
 
 def test_the_page_is_fresh() -> None:
     """It has the kept results: run `python -m bench.peers.page > docs/peers.md`."""
-    assert DOCS.read_text() == page(RESULTS_KEPT)
-    assert (RESULTS / "peers.md").read_text() == report(RESULTS_KEPT)
+    assert DOCS.read_text() == format_page(RESULTS_KEPT)
+    assert (RESULTS / "peers.md").read_text() == format_report(RESULTS_KEPT)
 
 
 def test_every_row_that_a_peer_leads_has_a_reason() -> None:

@@ -22,5 +22,5 @@ def test_who_is_ahead(ours: float, theirs: float, more: bool, ratio: float, lead
     row = Row("work", "peer", "unit", ours, theirs, more_is_better=more)
     assert row.ratio == pytest.approx(ratio)
     assert row.leads is leads
-    assert row.plain()["leads"] is leads
+    assert row.to_json()["leads"] is leads
     assert row.line().split(" | ")[-1].strip(" |") == ("equal" if ratio == 1 else "unlost" if leads else "**peer**")

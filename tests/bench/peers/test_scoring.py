@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from bench.peers.judge import Links, judge, linked
-from bench.peers.site import CDN, HOME, lost_site
+from bench.peers.lost_site import CDN, HOME, make_lost_site
+from bench.peers.scoring import LinkCounts, check_links, score_recovery
 
-SITE = lost_site(1)
-RIGHT = {resource.uri: resource.right for resource in SITE}
+SITE = make_lost_site(1)
+RIGHT = {resource.uri: resource.body for resource in SITE}
 
 
 def test_all_right() -> None:
     """What is right is right."""
-    outcome = judge(SITE, RIGHT)
+    outcome = score_recovery(SITE, RIGHT)
     assert (outcome.right, outcome.wrong, outcome.missing) == (len(RIGHT), {}, 0)
     assert all(right == count for right, count in outcome.kinds.values())
 
@@ -21,16 +21,16 @@ def test_planted_faults_are_counted() -> None:
     by_kind = {resource.kind: resource for resource in SITE}
     softly, plain = by_kind["a soft 404 since"], by_kind["plain page"]
     query, case, packed = (by_kind[kind] for kind in ("query string", "letter case", "stored gzipped"))
-    soft = next(body for body, what in softly.wrong.items() if what == "a soft 404")
-    gzipped = next(body for body, what in packed.wrong.items() if what == "gzipped")
+    soft = next(body for body, what in softly.other_bodies.items() if what == "a soft 404")
+    gzipped = next(body for body, what in packed.other_bodies.items() if what == "gzipped")
     found = dict(RIGHT)
     found[softly.uri] = soft
-    found[plain.uri] = plain.right[: len(plain.right) // 2]
-    found[query.uri] = plain.right
+    found[plain.uri] = plain.body[: len(plain.body) // 2]
+    found[query.uri] = plain.body
     found[case.uri] = b"rubbish"
     found[packed.uri] = gzipped
     del found[by_kind["long name"].uri]
-    outcome = judge(SITE, found)
+    outcome = score_recovery(SITE, found)
     expected = {"a soft 404": 1, "cut off": 1, "another page": 1, "something else": 1, "gzipped": 1}
     assert (outcome.right, outcome.wrong, outcome.missing) == (len(RIGHT) - 6, expected, 1)
     assert outcome.kinds["plain page"] == (0, 1)
@@ -48,7 +48,7 @@ def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
         "http://other.example/",
     ]  # fmt: skip
     page.write_text("<!doctype html>" + "".join(f'<a href="{href}">x</a>' for href in hrefs))
-    assert linked(folder, [page]) == Links(working=1, broken=4)
+    assert check_links(folder, [page]) == LinkCounts(working=1, broken=4)
 
 
 def test_links_out_of_the_folder_are_broken(tmp_path: Path) -> None:
@@ -58,4 +58,4 @@ def test_links_out_of_the_folder_are_broken(tmp_path: Path) -> None:
     (tmp_path / "secret.html").write_text("x")
     page = folder / "a.html"
     page.write_text('<!doctype html><a href="../secret.html">x</a>')
-    assert linked(folder, [page]) == Links(0, 1)
+    assert check_links(folder, [page]) == LinkCounts(0, 1)

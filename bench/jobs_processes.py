@@ -1,10 +1,11 @@
-"""Other participants while orders are measured, each in its own process: archives, workers, watchers.
+"""Other participants of the job benchmark, each in its own process: archives, workers, watchers.
 
-    python -m bench.jobs_others archives FOLDER            says where their registry is
-    python -m bench.jobs_others crew FOLDER REGISTRY URL   kills workers with -9 at random, and hires others
-    python -m bench.jobs_others watchers BASE              reads keys of jobs; says when all streams are open
+    python -m bench.jobs_processes archives FOLDER            prints the path of their registry
+    python -m bench.jobs_processes crew FOLDER REGISTRY URL   kills workers with SIGKILL at random and replaces them
+    python -m bench.jobs_processes watchers BASE              reads keys of jobs; prints `open` when all streams are
 
-Each goes on until its standard input ends; a crew then says how many it killed, watchers how many jobs they saw ending.
+Each runs until its standard input ends. Then `crew` prints the number of killed workers, and `watchers` the number of
+jobs whose end they received.
 """
 
 import asyncio
@@ -26,48 +27,48 @@ from tests.recovery.sample_site import serve_site
 from tests.recovery.site import HOST, ROOT, Held, Site, html, part
 
 STREAMS = 200
-RECENT = 5  # jobs that were just ordered: none of them has ended yet
+RECENT_JOBS = 5  # the latest jobs, none of which has ended yet
 WORKERS = 2
-AT_ONCE = 4  # jobs of one worker
+JOBS_PER_WORKER = 4  # jobs of one worker
 LEASE = "5"
 SEED = 1208
 
 
-class Other:
-    """A process that takes part."""
+class Participant:
+    """A process of the benchmark."""
 
     def __init__(self, to: IO[str], of: IO[str]) -> None:
-        self._to, self._of = to, of
+        self._input, self._output = to, of
 
-    def tell(self, line: str) -> None:
-        """Say something to it."""
-        self._to.write(f"{line}\n")
-        self._to.flush()
+    def send(self, line: str) -> None:
+        """Write a line to its standard input."""
+        self._input.write(f"{line}\n")
+        self._input.flush()
 
-    def said(self) -> str:
+    def receive(self) -> str:
         """Return its next output."""
-        return self._of.readline().strip()
+        return self._output.readline().strip()
 
-    def end(self) -> str:
-        """Let it end; return its remaining output."""
-        self._to.close()
-        return self.said()
+    def finish(self) -> str:
+        """Close its standard input and return its last output."""
+        self._input.close()
+        return self.receive()
 
 
 @contextmanager
-def other(*arguments: str | Path) -> Iterator[Other]:
-    """Run a participant: its work must not slow down the measuring process."""
-    command = [sys.executable, "-m", "bench.jobs_others", *map(str, arguments)]
+def run_participant(*arguments: str | Path) -> Iterator[Participant]:
+    """Run a participant in its own process, so that it does not slow down the measuring process."""
+    command = [sys.executable, "-m", "bench.jobs_processes", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdin is None or process.stdout is None:
             raise RuntimeError("no pipes")
         try:
-            yield Other(process.stdin, process.stdout)
+            yield Participant(process.stdin, process.stdout)
         finally:
             process.stdin.close()
 
 
-def tiny() -> Site:
+def make_site() -> Site:
     """Return a page with an image."""
     site, refs = Site(), (part("/i.gif"),)
     site.add(HOST, Held("a", "20100101000000", ROOT, html("One page", *refs), refs=refs))
@@ -75,31 +76,31 @@ def tiny() -> Site:
     return site
 
 
-def archives(folder: str) -> None:
-    """Be the archives."""
-    with serve_site(tiny()) as lost:
+def serve_archives(folder: str) -> None:
+    """Serve the archives."""
+    with serve_site(make_site()) as lost:
         print(lost.registry(Path(folder)), flush=True)
         sys.stdin.read()
 
 
-def crew(folder: str, registry: str, url: str) -> None:
-    """Have two workers, and kill one every 2 to 8 seconds."""
+def run_workers(folder: str, registry: str, url: str) -> None:
+    """Run two workers; kill and replace one every 2 to 8 seconds."""
     environment = {**os.environ, "UNLOST_HOME": f"{folder}/home", "UNLOST_CONTACT": "me@example.org"}
     environment |= {"UNLOST_JOBS": f"{folder}/jobs", "UNLOST_DATABASE": url}
-    names, chance, kills = count(), random.Random(SEED), 0  # noqa: S311
+    names, rng, kills = count(), random.Random(SEED), 0  # noqa: S311
 
-    def hired() -> "subprocess.Popen[bytes]":
+    def start_worker() -> "subprocess.Popen[bytes]":
         command: list[str | Path] = [UNLOST, "worker", "--name", f"w{next(names)}", "--lease", LEASE]
-        command += ["--at-once", str(AT_ONCE), "--pause", "1", "--archives", registry]
+        command += ["--at-once", str(JOBS_PER_WORKER), "--pause", "1", "--archives", registry]
         return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
 
-    workers = [hired() for _ in range(WORKERS)]
-    while not select.select([sys.stdin], [], [], chance.uniform(2, 8))[0]:
-        killed = workers.pop(chance.randrange(WORKERS))
+    workers = [start_worker() for _ in range(WORKERS)]
+    while not select.select([sys.stdin], [], [], rng.uniform(2, 8))[0]:
+        killed = workers.pop(rng.randrange(WORKERS))
         killed.kill()
         killed.wait()
         kills += 1
-        workers.append(hired())
+        workers.append(start_worker())
     for process in workers:
         process.send_signal(signal.SIGTERM)
     for process in workers:
@@ -107,15 +108,15 @@ def crew(folder: str, registry: str, url: str) -> None:
     print(kills, flush=True)
 
 
-def watchers(base: str) -> None:
-    """Keep this number of streams open: first one for each job, then one of a recent job for each that has ended."""
-    print(asyncio.run(_watchers(base)), flush=True)
+def run_watchers(base: str) -> None:
+    """Keep `STREAMS` streams open: first one for each job, then one of a recent job for each that has ended."""
+    print(asyncio.run(_count_finished(base)), flush=True)
 
 
-async def _watchers(base: str) -> int:
+async def _count_finished(base: str) -> int:
     keys: list[str] = []
     seen: list[str] = []
-    chance = random.Random(SEED)  # noqa: S311
+    rng = random.Random(SEED)  # noqa: S311
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -129,10 +130,10 @@ async def _watchers(base: str) -> int:
         print("open", flush=True)
         while line := await lines.readline():
             keys.append(line.decode().strip())
-            for place, each in enumerate(watching):
+            for index, each in enumerate(watching):
                 if each.done():
                     each.result()
-                    watching[place] = asyncio.create_task(_watch(session, base, chance.choice(keys[-RECENT:]), seen))
+                    watching[index] = asyncio.create_task(_watch(session, base, rng.choice(keys[-RECENT_JOBS:]), seen))
         await asyncio.gather(*watching)
     return len(seen)
 
@@ -140,12 +141,12 @@ async def _watchers(base: str) -> int:
 async def _watch(
     session: aiohttp.ClientSession, base: str, key: str, seen: list[str], opened: asyncio.Event | None = None
 ) -> None:
-    """Follow a job to its end."""
-    async with session.get(f"{base}/api/jobs/{key}/events", timeout=aiohttp.ClientTimeout(None)) as answer:
-        if answer.status != 200:
-            raise RuntimeError(f"{answer.status}: {await answer.text()}")
+    """Follow the event stream of a job to its end."""
+    async with session.get(f"{base}/api/jobs/{key}/events", timeout=aiohttp.ClientTimeout(None)) as response:
+        if response.status != 200:
+            raise RuntimeError(f"{response.status}: {await response.text()}")
         last = b""
-        async for line in answer.content:
+        async for line in response.content:
             if opened is not None:
                 opened.set()
             last = line if line.startswith(b"data:") else last
@@ -154,5 +155,5 @@ async def _watch(
 
 
 if __name__ == "__main__":
-    roles: dict[str, Callable[..., None]] = {"archives": archives, "crew": crew, "watchers": watchers}
+    roles: dict[str, Callable[..., None]] = {"archives": serve_archives, "crew": run_workers, "watchers": run_watchers}
     roles[sys.argv[1]](*sys.argv[2:])

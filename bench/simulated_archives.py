@@ -1,4 +1,4 @@
-"""Fourteen archives for the aggregator's bench: TimeMaps in files, served by nginx, and maps and filters of them."""
+"""Fourteen simulated archives for the aggregator benchmark: TimeMaps served by nginx, with maps and filters."""
 
 import os
 import random
@@ -15,11 +15,11 @@ from bench.holdings import UNLOST
 
 ARCHIVES = 14
 PAGES = 4_000
-HELD = 0.05
-"""The share of pages that each archive has."""
+ARCHIVED_SHARE = 0.05
+"""Share of pages that each archive contains."""
 
-MOST = 1_000
-"""Copies of a page in one archive: from one to so many, small numbers as often as large ones."""
+MAX_MEMENTOS = 1_000
+"""Maximum number of mementos of a page in one archive; numbers are log-uniform."""
 
 _CONFIG = """\
 daemon off;
@@ -45,11 +45,14 @@ _SERVER = 'server {{ listen 127.0.0.1:{port}; location / {{ root "{folder}"; }} 
 
 
 @dataclass(frozen=True)
-class Fourteen:
+class SimulatedArchives:
     """The archives.
 
-    pages: what may be asked for. registry: a file with all of them, with their maps and filters.
-    ports: where they listen. hits: how many archives have each page.
+    Attributes:
+        folder: Folder of all files.
+        pages: URLs that clients may request.
+        ports: Port of each archive.
+        hits: Number of archives that contain each page.
     """
 
     folder: Path
@@ -58,13 +61,19 @@ class Fourteen:
     hits: dict[str, int]
 
     def registry(self, *, maps: bool = True, hanging: int | None = None, without: int | None = None) -> Path:
-        """Return a registry of them. hanging: a port that stands for the last one; without: leave so many out."""
+        """Write a registry of the archives.
+
+        Args:
+            maps: Whether to include maps and filters.
+            hanging: Port that replaces that of the last archive.
+            without: Number of archives to leave out.
+        """
         path = self.folder / f"registry-{maps}-{hanging}-{without}.toml"
         entries = []
         for number, port in enumerate(self.ports[: ARCHIVES - (without or 0)]):
-            place = hanging if hanging is not None and number == ARCHIVES - 1 else port
+            used_port = hanging if hanging is not None and number == ARCHIVES - 1 else port
             entry = f'[[archive]]\nid = "a{number}"\nname = "A{number}"\nkind = "memento"\nlimits = []\n'
-            entry += f'timemap = "http://127.0.0.1:{place}/timemap/link/"\n'
+            entry += f'timemap = "http://127.0.0.1:{used_port}/timemap/link/"\n'
             if maps:
                 entry += f'mementomap = "{self.folder}/a{number}.ukvs"\nfilters = ["{self.folder}/a{number}.filter"]\n'
             entries.append(entry)
@@ -72,7 +81,7 @@ class Fourteen:
         return path
 
 
-def timemap(page: str, archive: int, count: int) -> str:
+def make_timemap(page: str, archive: int, count: int) -> str:
     """Return a TimeMap with this number of mementos."""
     lines = [f'<{page}>; rel="original"']
     for number in range(count):
@@ -88,29 +97,29 @@ def timemap(page: str, archive: int, count: int) -> str:
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
-def _write(folder: Path) -> tuple[list[str], dict[str, int]]:
-    chance = random.Random(1)  # noqa: S311
+def _write_archives(folder: Path) -> tuple[list[str], dict[str, int]]:
+    rng = random.Random(1)  # noqa: S311
     pages = [f"http://site{number % 500}.example/section{number % 7}/page{number}" for number in range(PAGES)]
     hits = dict.fromkeys(pages, 0)
     for archive in range(ARCHIVES):
-        held = chance.sample(pages, int(PAGES * HELD))
-        for page in held:
+        archived = rng.sample(pages, int(PAGES * ARCHIVED_SHARE))
+        for page in archived:
             hits[page] += 1
-            # nginx makes one slash of two.
+            # nginx merges double slashes.
             file = folder / f"a{archive}" / "timemap" / "link" / page.replace("//", "/")
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(timemap(page, archive, int(MOST ** chance.random())))
+            file.write_text(make_timemap(page, archive, int(MAX_MEMENTOS ** rng.random())))
         index = folder / f"a{archive}.txt"
-        index.write_text("".join(f"{page}\n" for page in sorted(held)))
+        index.write_text("".join(f"{page}\n" for page in sorted(archived)))
         subprocess.run([UNLOST, "map", "build", index, "-o", folder / f"a{archive}.ukvs"], check=True, stderr=-3)
         subprocess.run([UNLOST, "filter", "build", index, "-o", folder / f"a{archive}.filter"], check=True, stderr=-3)
     return pages, hits
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Fourteen]:
-    """Make the archives in a folder, and serve them."""
-    pages, hits = _write(folder)
+def serve_archives(folder: Path) -> Iterator[SimulatedArchives]:
+    """Write the archives into a folder and serve them."""
+    pages, hits = _write_archives(folder)
     work = folder / "nginx"
     work.mkdir()
     ports: list[int] = []
@@ -123,7 +132,7 @@ def serving(folder: Path) -> Iterator[Fourteen]:
         return [nginx.program(), "-p", work, "-c", config, "-e", "stderr"]
 
     with start_server(command, nginx.is_ready, work):
-        yield Fourteen(folder, pages, ports, hits)
+        yield SimulatedArchives(folder, pages, ports, hits)
 
 
 def cpu_seconds(process: int) -> float:

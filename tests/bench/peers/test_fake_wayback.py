@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench.peers.machine import BASE, NAME, PER_SPAN, SPAN, Machine, serving
-from bench.peers.site import Trouble
+from bench.peers.fake_wayback import BASE, NAME, REQUESTS_PER_WINDOW, WINDOW_SECONDS, RateLimitedWayback, serve_archive
+from bench.peers.lost_site import TransferFault
 
 from tests.external.certificate import make_certificate
 from tests.external.wayback_cdx import StoredCapture
@@ -30,7 +30,7 @@ STORED = [
 class Answers:
     """What it says, over a connection that trusts its certificate for its name."""
 
-    def __init__(self, machine: Machine, port: int, trusted: Path) -> None:
+    def __init__(self, machine: RateLimitedWayback, port: int, trusted: Path) -> None:
         self.machine = machine
         self._port = port
         self._tls = ssl.create_default_context(cafile=str(trusted))
@@ -59,10 +59,12 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @contextmanager
-def answering(signed: tuple[Path, Path], troubles: dict[tuple[str, str], Trouble] | None = None) -> Iterator[Answers]:
+def answering(
+    signed: tuple[Path, Path], troubles: dict[tuple[str, str], TransferFault] | None = None
+) -> Iterator[Answers]:
     """Run it."""
-    machine = Machine(list(STORED), VirtualClock(), troubles=troubles or {}, seconds=0)
-    with serving(machine, signed, 0) as port:
+    machine = RateLimitedWayback(list(STORED), VirtualClock(), faults=troubles or {}, response_seconds=0)
+    with serve_archive(machine, signed, 0) as port:
         yield Answers(machine, port, signed[0])
 
 
@@ -99,21 +101,23 @@ def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]
 def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path, Path]) -> None:
     """One question beyond the limit is refused with the time to wait; one before that is over counts as too soon."""
     with answering(signed) as answers:
-        asked = [answers.get("/cdx/search/cdx?url=lost.example") for _ in range(PER_SPAN[RequestKind.INDEX] + 2)]
+        asked = [
+            answers.get("/cdx/search/cdx?url=lost.example") for _ in range(REQUESTS_PER_WINDOW[RequestKind.INDEX] + 2)
+        ]
         assert [status for status, _, _ in asked[-3:]] == [200, 429, 429]
         assert asked[-1][1]["Retry-After"] == "10"
         assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own
         assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
         clock = answers.machine.clock
         assert isinstance(clock, VirtualClock)
-        clock.advance(SPAN)
+        clock.advance(WINDOW_SECONDS)
         assert answers.get("/cdx/search/cdx?url=lost.example")[0] == 200
         assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
 
 
 def test_transfers_break_off_as_often_as_they_are_told_to(signed: tuple[Path, Path]) -> None:
     """Half of a copy comes, then nothing; after that it comes whole. An archive that is busy once says so once."""
-    troubles = {("20120101000000", PAGE): Trouble("cut", 1), ("20140101000000", PAGE): Trouble("503", 1)}
+    troubles = {("20120101000000", PAGE): TransferFault("cut", 1), ("20140101000000", PAGE): TransferFault("503", 1)}
     with answering(signed, troubles) as answers:
         with pytest.raises(http.client.IncompleteRead) as broken:
             answers.get(f"/web/20120101000000id_/{PAGE}")

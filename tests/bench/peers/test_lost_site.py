@@ -2,40 +2,40 @@
 
 import gzip
 
-from bench.peers.site import CDN, HOME, Resource, Site, lost_site
+from bench.peers.lost_site import CDN, HOME, Resource, Site, make_lost_site
 
 from tests.external.wayback_cdx import StoredCapture
 
 
 def captures(site: Site, resource: Resource) -> list[StoredCapture]:
     """Return what is stored of a resource, by date."""
-    return sorted((row for row in site.stored if row.original == resource.uri), key=lambda row: row.timestamp)
+    return sorted((row for row in site.captures if row.original == resource.uri), key=lambda row: row.timestamp)
 
 
 def test_it_is_the_same_each_time() -> None:
     """Nothing of it is random."""
-    assert lost_site(2) == lost_site(2)
-    assert len(lost_site(2).resources) > len(lost_site(1).resources)
+    assert make_lost_site(2) == make_lost_site(2)
+    assert len(make_lost_site(2).resources) > len(make_lost_site(1).resources)
 
 
 def test_what_is_right_can_be_had() -> None:
     """Of every resource there is a good capture with the right body, whose transfer does not always break off."""
-    site = lost_site(2)
+    site = make_lost_site(2)
     assert len({resource.uri for resource in site}) == len(site.resources)
     for resource in site:
         good = [row for row in captures(site, resource) if row.statuscode == 200]
         bodies = {
             gzip.decompress(row.body) if row.coding else row.body
             for row in good
-            if (trouble := site.troubles.get((row.timestamp, row.original))) is None or trouble.times is not None
+            if (trouble := site.faults.get((row.timestamp, row.original))) is None or trouble.times is not None
         }
-        assert resource.right in bodies
-        assert resource.right not in resource.wrong
+        assert resource.body in bodies
+        assert resource.body not in resource.other_bodies
 
 
 def test_what_is_difficult_is_there() -> None:
     """The last captures are what the kinds say."""
-    site = lost_site(1)
+    site = make_lost_site(1)
     last = {resource.kind: captures(site, resource)[-1] for resource in site}
     assert last["a 404 since"].statuscode == 404
     assert last["a redirect to the home page since"].location == "/"
@@ -49,14 +49,14 @@ def test_what_is_difficult_is_there() -> None:
     assert last["letter case"].urlkey == last["letter case, the other"].urlkey
     assert len(last["long name"].original) > 255
     assert "charset=windows-1251" in dict(last["legacy charset"].headers)["Content-Type"]
-    assert {trouble.what for trouble in site.troubles.values()} == {"cut", "503"}
-    assert lost_site(1, is_calm=True).troubles == {}
+    assert {trouble.kind for trouble in site.faults.values()} == {"cut", "503"}
+    assert make_lost_site(1, is_calm=True).faults == {}
 
 
 def test_everything_is_linked_from_the_home_page() -> None:
     """Whoever follows links gets to all pages; the links are spelled in three ways."""
-    site = lost_site(2)
-    home = next(resource for resource in site if resource.uri == HOME).right.decode()
+    site = make_lost_site(2)
+    home = next(resource for resource in site if resource.uri == HOME).body.decode()
     for resource in site:
         if resource.mime == "text/html" and resource.uri != HOME:
             assert resource.uri.removeprefix(HOME).replace("&", "&amp;") in home
@@ -67,14 +67,14 @@ def test_everything_is_linked_from_the_home_page() -> None:
 
 def test_pages_need_files_of_another_host() -> None:
     """A style sheet, a script, fonts and pictures are on a CDN; pages or its style sheet name all of them."""
-    site = lost_site(2)
+    site = make_lost_site(2)
     files = [resource for resource in site if resource.uri.startswith(f"http://{CDN}/")]
     assert {file.mime for file in files} == {"text/css", "text/javascript", "font/woff2", "font/woff", "image/png"}
     assert 0 < sum("?" in file.uri for file in files) < len(files)
-    home = next(resource for resource in site if resource.uri == HOME).right.decode()
-    theme = next(file for file in files if file.mime == "text/css").right.decode()
+    home = next(resource for resource in site if resource.uri == HOME).body.decode()
+    theme = next(file for file in files if file.mime == "text/css").body.decode()
     for file in files:
         assert file.uri.removeprefix("http:") in home or file.uri.rpartition("/")[2] in theme
-    pages = [resource.right.decode("latin-1") for resource in site if resource.mime == "text/html"]
+    pages = [resource.body.decode("latin-1") for resource in site if resource.mime == "text/html"]
     assert all(f"//{CDN}/" in page for page in pages)
     assert any(f'"//{CDN}/' in page for page in pages)
