@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from study.lost.experiments import SETS, life_of, lost_once, lost_weekly
-from study.lost.habits import ARCHIVE, BROAD, FRESH, PATCHY, Held, Keeping
-from study.lost.items import Item, Kind
-from study.lost.outcome import Outcome
-from study.lost.profiles import Pace, Profile
-from study.lost.recovering import Shelf, recovered, write_copies, write_original
-from study.lost.site import File, MadeSite, moment
+from study.lost.experiments import ARCHIVE_SETS, recover_once, recover_weekly, summarize_history
+from study.lost.profiles import ChangeRate, SiteProfile
+from study.lost.recovery import RepositoryHoldings, recover_site, write_captures, write_original
+from study.lost.repository_models import ARCHIVE, BROAD, FRESH, PATCHY, RepositoryCapture, SiteHoldings
+from study.lost.result import RecoveryResult
+from study.lost.site import FileVersion, SimulatedSite, week_timestamp
+from study.lost.site_files import FileKind, SiteFile
 
 from unlost.archives import WarcFilesClient
 from unlost.clock import SystemClock
@@ -20,8 +20,8 @@ from unlost.recovery import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy, 
 from unlost.recovery.state import RecoveryState, StateReader
 from unlost.registry import Archive, ArchiveKind
 
-SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)
-SMALL = Profile("small", 12, 8, 3, 6, Pace.LIVELY, documents=0.0)
+SITE = SiteProfile("tiny", 5, 3, 2, 5, ChangeRate.STILL, documents=1.0)
+SMALL = SiteProfile("small", 12, 8, 3, 6, ChangeRate.LIVELY, documents=0.0)
 
 
 class PlantedSite:
@@ -33,37 +33,39 @@ class PlantedSite:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.site = MadeSite(SITE, 4)
+        self.site = SimulatedSite(SITE, 4)
         self.original = open_site(write_original(self.site, 0, folder / "original.warc"))
         self._folder = folder
-        there = self.site.at(0)
+        files = self.site.files_in(0)
         pages, images, documents = (
-            [each for each in there if each.kind is kind] for kind in (Kind.PAGE, Kind.IMAGE, Kind.DOCUMENT)
+            [each for each in files if each.kind is kind] for kind in (FileKind.PAGE, FileKind.IMAGE, FileKind.DOCUMENT)
         )
-        leaves = [each for each in pages if not any(below.is_there(0) for below in each.below)]
+        leaves = [each for each in pages if not any(below.exists_in(0) for below in each.children)]
         self.missing, self.changed = leaves[0], leaves[1]
-        other = File("text/html", b"<p>quite another page than the one that is there now")
-        gone = Held("http://tiny.example/gone.html", moment(-9), other, migrated=False, missed=False)
-        self.holdings: list[Shelf] = [
-            (ARCHIVE, [self._held(each) for each in images[:2]]),
-            (BROAD, [*(self._held(each) for each in pages if each is not self.missing), gone]),
+        other = FileVersion("text/html", b"<p>quite another page than the one that is there now")
+        gone = RepositoryCapture(
+            "http://tiny.example/gone.html", week_timestamp(-9), other, migrated=False, is_miss=False
+        )
+        self.holdings: list[RepositoryHoldings] = [
+            (ARCHIVE, [self._capture(each) for each in images[:2]]),
+            (BROAD, [*(self._capture(each) for each in pages if each is not self.missing), gone]),
             (FRESH, []),
-            (PATCHY, [self._held(documents[0]), replace(self._held(documents[1]), missed=True)]),
+            (PATCHY, [self._capture(documents[0]), replace(self._capture(documents[1]), is_miss=True)]),
         ]
         page = next(each for each in self.holdings[1][1] if each.uri == self.site.uri(self.changed))
         self.holdings[1] = (
             BROAD,
-            [replace(each, file=other) if each is page else each for each in self.holdings[1][1]],
+            [replace(each, content=other) if each is page else each for each in self.holdings[1][1]],
         )
 
-    def _held(self, item: Item) -> Held:
-        is_document = item.kind is Kind.DOCUMENT
-        file = self.site.kept_by_engine(item, 0) if is_document else self.site.file(item, 0)
-        return Held(self.site.uri(item), moment(-1), file, migrated=is_document, missed=False)
+    def _capture(self, item: SiteFile) -> RepositoryCapture:
+        is_document = item.kind is FileKind.DOCUMENT
+        file = self.site.engine_version(item, 0) if is_document else self.site.version_in(item, 0)
+        return RepositoryCapture(self.site.uri(item), week_timestamp(-1), file, migrated=is_document, is_miss=False)
 
-    def recovered(self, policy: RecoverPolicy) -> Outcome:
+    def recover(self, policy: RecoverPolicy) -> RecoveryResult:
         """Recover the site."""
-        return recovered(self.site, 0, policy, self.holdings, self.original, self._folder / policy.value)
+        return recover_site(self.site, 0, policy, self.holdings, self.original, self._folder / policy.value)
 
 
 @pytest.fixture
@@ -74,11 +76,11 @@ def planted_site(tmp_path: Path) -> PlantedSite:
 
 def test_counts_equal_planted_ones(planted_site: PlantedSite) -> None:
     """Five of ten files are identical, two changed, one of them similar, and three missing."""
-    found = planted_site.recovered(RecoverPolicy.KNOWLEDGEABLE)
+    found = planted_site.recover(RecoverPolicy.KNOWLEDGEABLE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     assert (found.texts, found.similar) == (2, 1)
     assert found.groups == {"HTML": (5, 4), "images": (3, 2), "other": (2, 1)}
-    assert found.given == {"broad": 4, "archive": 2, "patchy": 1}
+    assert found.resources_by_archive == {"broad": 4, "archive": 2, "patchy": 1}
     assert found.recovered == 0.7
     # A failed capture counts as not held, so s5 equals s4.
     assert [round(level, 3) for level in found.levels] == [0.5, 0.5, 0.4, 0.3, 0.3]
@@ -86,15 +88,15 @@ def test_counts_equal_planted_ones(planted_site: PlantedSite) -> None:
 
 def test_listing_and_capture_requests_are_counted(planted_site: PlantedSite) -> None:
     """One listing per repository, one request per file, and one for a failed capture."""
-    found = planted_site.recovered(RecoverPolicy.KNOWLEDGEABLE)
-    assert found.requests == {"archive": 1 + 2, "broad": 1 + 4, "fresh": 1, "patchy": 1 + 2}
+    found = planted_site.recover(RecoverPolicy.KNOWLEDGEABLE)
+    assert found.requests_by_archive == {"archive": 1 + 2, "broad": 1 + 4, "fresh": 1, "patchy": 1 + 2}
     assert found.total_requests == 12
     assert found.efficiency == found.efficiency_without_added == 7 / 12
 
 
 def test_exhaustive_policy_adds_unlinked_pages(planted_site: PlantedSite) -> None:
     """The unlinked page takes one more request."""
-    found = planted_site.recovered(RecoverPolicy.EXHAUSTIVE)
+    found = planted_site.recover(RecoverPolicy.EXHAUSTIVE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=1)
     assert found.total_requests == 13
     assert (found.efficiency, found.efficiency_without_added) == (8 / 13, 7 / 13)
@@ -102,17 +104,19 @@ def test_exhaustive_policy_adds_unlinked_pages(planted_site: PlantedSite) -> Non
 
 def test_naive_policy_queries_all_repositories(planted_site: PlantedSite) -> None:
     """Pages and default lists are looked up in all four repositories, images until one has them."""
-    found = planted_site.recovered(RecoverPolicy.NAIVE)
+    found = planted_site.recover(RecoverPolicy.NAIVE)
     assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     pages, documents, lists = 5, 2, 2
     lookups = {"archive": 3, "broad": 1, "fresh": 1, "patchy": 1}  # for images: two are in the first
     captures = {"archive": 2, "broad": 4, "fresh": 0, "patchy": 2}
-    assert found.requests == {name: pages + documents + lists + lookups[name] + captures[name] for name in lookups}
+    assert found.requests_by_archive == {
+        name: pages + documents + lists + lookups[name] + captures[name] for name in lookups
+    }
 
 
 def test_empty_repository_recovers_nothing(planted_site: PlantedSite) -> None:
     """All resources are missing."""
-    found = recovered(
+    found = recover_site(
         planted_site.site,
         0,
         RecoverPolicy.KNOWLEDGEABLE,
@@ -121,18 +125,18 @@ def test_empty_repository_recovers_nothing(planted_site: PlantedSite) -> None:
         planted_site._folder / "none",
     )
     assert found.counts == ResourceCounts(missing=10)
-    assert (found.given, found.requests) == ({}, {"fresh": 1})
+    assert (found.resources_by_archive, found.requests_by_archive) == ({}, {"fresh": 1})
 
 
 def test_simulated_archive_equals_warc_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same captures in memory and in a WARC yield the same site."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
-    site = MadeSite(SMALL, 4)
-    held = Keeping(replace(ARCHIVE, misses=0.0), site, 4).held(0)
+    site = SimulatedSite(SMALL, 4)
+    held = SiteHoldings(replace(ARCHIVE, miss_rate=0.0), site, 4).captures_at(0)
     assert len(held) > 20
     original = open_site(write_original(site, 0, tmp_path / "original.warc"))
-    recovered(site, 0, RecoverPolicy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
-    warc = write_copies(((each.uri, each.datetime, each.file) for each in held), tmp_path / "archive.warc")
+    recover_site(site, 0, RecoverPolicy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
+    warc = write_captures(((each.uri, each.datetime, each.content) for each in held), tmp_path / "archive.warc")
     files = WarcFilesClient(Archive("archive", "files", ArchiveKind.FILES, folder=str(warc)))
     clock = SystemClock()
     (tmp_path / "theirs").mkdir()
@@ -149,12 +153,12 @@ def test_simulated_archive_equals_warc_files(tmp_path: Path, monkeypatch: pytest
 
 def test_short_study_is_reproducible() -> None:
     """Each repository alone and all together, with three policies."""
-    found = lost_once(SMALL, 5)
+    found = recover_once(SMALL, 5)
     assert [(each.policy, each.archives) for each in found] == [
-        (p.value, names) for p in SELECTABLE_POLICIES for names in SETS
+        (p.value, names) for p in SELECTABLE_POLICIES for names in ARCHIVE_SETS
     ]
-    assert found == lost_once(SMALL, 5)
-    together = [each for each in found if each.archives == SETS[-1]]
+    assert found == recover_once(SMALL, 5)
+    together = [each for each in found if each.archives == ARCHIVE_SETS[-1]]
     for each in found:
         best = next(other for other in together if other.policy == each.policy)
         assert each.counts.back <= best.counts.back
@@ -162,12 +166,12 @@ def test_short_study_is_reproducible() -> None:
 
 def test_weekly_outcomes_follow_the_site() -> None:
     """Each week is compared with the site of that week, and its changes are counted from the same files."""
-    site = MadeSite(SMALL, 5)
-    found = lost_weekly(SMALL, 5, weeks=3)
-    assert [each.week for each in found.outcomes] == [1, 2, 3]
-    assert [each.counts.original for each in found.outcomes] == [len(site.at(week)) for week in (1, 2, 3)]
-    assert found.life == life_of(site, range(1, 4))
-    first = {each.path for each in site.at(1)}
-    assert found.life.left == len(first & {each.path for each in site.at(3)})
-    new = len({each.path for each in site.at(2)} - first)
-    assert found.life.born[0] == new / len(site.at(2))
+    site = SimulatedSite(SMALL, 5)
+    found = recover_weekly(SMALL, 5, weeks=3)
+    assert [each.week for each in found.results] == [1, 2, 3]
+    assert [each.counts.original for each in found.results] == [len(site.files_in(week)) for week in (1, 2, 3)]
+    assert found.history == summarize_history(site, range(1, 4))
+    first = {each.path for each in site.files_in(1)}
+    assert found.history.remaining == len(first & {each.path for each in site.files_in(3)})
+    new = len({each.path for each in site.files_in(2)} - first)
+    assert found.history.new_shares[0] == new / len(site.files_in(2))
