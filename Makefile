@@ -164,8 +164,8 @@ docs: $(VENV)/.built $(VENV)/.tools ## Regenerate the generated pages
 	mv docs/claims.md.new docs/claims.md
 	$(BIN)/python -m scripts.claims --readme > README.md.new
 	mv README.md.new README.md
-	$(BIN)/python -m scripts.pictures docs/images
-	$(BIN)/python -m scripts.recording > docs/images/recording.svg.new
+	$(BIN)/python -m scripts.diagrams docs/images
+	$(BIN)/python -m scripts.terminal_recording > docs/images/recording.svg.new
 	mv docs/images/recording.svg.new docs/images/recording.svg
 	$(BIN)/python -m scripts.licences > docs/dependencies.md.new
 	mv docs/dependencies.md.new docs/dependencies.md

@@ -1,14 +1,14 @@
-"""Draw the pictures of docs/concepts and of README.md into a folder. Run by `make docs`."""
+"""Draw the diagrams of docs/concepts and of README.md into a folder. Run by `make docs`."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.drawing import Drawing
+from scripts.svg_drawing import Drawing
 
 
-def whole() -> Drawing:
-    """Draw what the parts do for each other."""
+def overview() -> Drawing:
+    """Draw how the parts depend on each other."""
     drawing = Drawing(760, 330, "What the parts of unlost do for each other")
     drawing.box(20, 20, 200, 54, "index files, WARCs, logs", "of an archive")
     drawing.box(280, 20, 200, 54, "maps and filters", "what an archive may hold", kind="ask")
@@ -35,13 +35,13 @@ def how_a_map_answers() -> Drawing:
     drawing = Drawing(
         760, 330, "How a map answers: from the page to ever wider wildcards, the first line that is there"
     )
-    drawing.words(20, 34, "http://www.bbc.co.uk/images/logo.png", "code")
-    drawing.words(20, 60, "is asked for", "soft")
+    drawing.text(20, 34, "http://www.bbc.co.uk/images/logo.png", "code")
+    drawing.text(20, 60, "is asked for", "soft")
     drawing.arrow((290, 30), (330, 30))
-    drawing.words(340, 34, "uk,co,bbc)/images/logo.png", "code bold")
-    drawing.words(340, 60, "the key: the host turned round, www and the query dropped", "soft")
-    drawing.words(20, 104, "looked for, one after the other", "bold")
-    drawing.words(500, 104, "the map", "bold")
+    drawing.text(340, 34, "uk,co,bbc)/images/logo.png", "code bold")
+    drawing.text(340, 60, "the key: the host turned round, www and the query dropped", "soft")
+    drawing.text(20, 104, "looked for, one after the other", "bold")
+    drawing.text(500, 104, "the map", "bold")
     looked = [
         ("uk,co,bbc)/images/logo.png", "the page"),
         ("uk,co,bbc)/images/logo.png/*", "what is below it"),
@@ -53,8 +53,8 @@ def how_a_map_answers() -> Drawing:
     for number, (key, what) in enumerate(looked):
         y = 118 + 34 * number
         drawing.box(20, y, 400, 28, kind="yes" if number == 2 else "plain")
-        drawing.words(32, y + 19, key, "code" if number <= 2 else "code soft")
-        drawing.words(408, y + 19, what, "soft", "end")
+        drawing.text(32, y + 19, key, "code" if number <= 2 else "code soft")
+        drawing.text(408, y + 19, what, "soft", "end")
     lines = [
         "com,*                10000+",
         "org,arxiv)/          100",
@@ -63,11 +63,11 @@ def how_a_map_answers() -> Drawing:
     ]
     drawing.box(500, 118, 240, 200)
     for number, line in enumerate(lines):
-        drawing.words(512, 142 + 26 * number, line, "code")
+        drawing.text(512, 142 + 26 * number, line, "code")
     drawing.box(506, 226, 228, 28, kind="yes")
-    drawing.words(512, 245, "uk,co,bbc)/images/*  300+", "code")
-    drawing.words(512, 284, "yes: it may be there", "bold")
-    drawing.words(512, 304, "300 copies or more below it", "soft")
+    drawing.text(512, 245, "uk,co,bbc)/images/*  300+", "code")
+    drawing.text(512, 284, "yes: it may be there", "bold")
+    drawing.text(512, 304, "300 copies or more below it", "soft")
     drawing.arrow((420, 200), (460, 200), (460, 240), (502, 240))
     return drawing
 
@@ -87,18 +87,18 @@ def how_the_aggregator_routes() -> Drawing:
     for number, (why, what, kind, line) in enumerate(rows):
         y = 20 + 66 * number
         drawing.box(384, y, 200, 46, f"archive {'ABCD'[number]}", why, kind=kind)
-        drawing.words(596, y + 20, what.partition(", ")[0], "bold")
-        drawing.words(596, y + 38, what.partition(", ")[2] or ("but for 2 in 100" if line else ""), "soft")
+        drawing.text(596, y + 20, what.partition(", ")[0], "bold")
+        drawing.text(596, y + 38, what.partition(", ")[2] or ("but for 2 in 100" if line else ""), "soft")
         drawing.arrow((320, 142), (350, 142), (350, y + 23), (380, y + 23), kind=line)
-    drawing.words(20, 250, "One list of what A and D say, by date.", "soft")
-    drawing.words(20, 270, "Who fails or is late is named in it.", "soft")
+    drawing.text(20, 250, "One list of what A and D say, by date.", "soft")
+    drawing.text(20, 270, "Who fails or is late is named in it.", "soft")
     return drawing
 
 
 def how_copies_are_chosen() -> Drawing:
     """Draw the captures of a page on a time line, and which is selected."""
     drawing = Drawing(760, 260, "How copies are chosen: the last good one; later errors and parked pages are rejected")
-    drawing.words(20, 34, "copies of one page, of all archives together", "bold")
+    drawing.text(20, 34, "copies of one page, of all archives together", "bold")
     drawing.arrow((20, 150), (740, 150))
     copies = [
         (40, "2009", ("status 200", "the page"), "plain", "good, older"),
@@ -109,17 +109,17 @@ def how_copies_are_chosen() -> Drawing:
     ]
     for x, year, lines, kind, why in copies:
         drawing.box(x, 64, 120, 54, *lines, kind=kind)
-        drawing.words(x + 60, 172, year, "code", "middle")
-        drawing.words(x + 60, 196, why, "bold" if kind == "yes" else "soft", "middle")
+        drawing.text(x + 60, 172, year, "code", "middle")
+        drawing.text(x + 60, 196, why, "bold" if kind == "yes" else "soft", "middle")
     drawing.arrow((520, 216), (520, 228), (240, 228), (240, 206), kind="dashed")
-    drawing.words(380, 246, "fetched, judged, rejected: the next good one is fetched", "soft", "middle")
+    drawing.text(380, 246, "fetched, judged, rejected: the next good one is fetched", "soft", "middle")
     return drawing
 
 
 def how_a_site_is_rewritten() -> Drawing:
     """Draw a page before and after, with the directory between."""
     drawing = Drawing(760, 270, "How a site is rewritten: addresses become files, every other byte stays")
-    drawing.words(20, 30, "as it was archived", "bold")
+    drawing.text(20, 30, "as it was archived", "bold")
     drawing.box(20, 44, 270, 100)
     before = [
         '<a href="/roses.html">',
@@ -134,11 +134,11 @@ def how_a_site_is_rewritten() -> Drawing:
         '<a href="http://else.example/">',
     ]
     for number, old in enumerate(before):
-        drawing.words(30, 66 + 22 * number, old, "code")
-    drawing.words(480, 30, "as it is exported", "bold")
+        drawing.text(30, 66 + 22 * number, old, "code")
+    drawing.text(480, 30, "as it is exported", "bold")
     drawing.box(480, 44, 260, 100)
     for number, new in enumerate(after):
-        drawing.words(490, 66 + 22 * number, new, "code" if number < 3 else "code soft")
+        drawing.text(490, 66 + 22 * number, new, "code" if number < 3 else "code soft")
     drawing.box(310, 60, 150, 68, "which address", "is in which file,", "or would be", kind="ask")
     drawing.arrow((290, 94), (306, 94))
     drawing.arrow((460, 94), (476, 94))
@@ -150,19 +150,19 @@ def how_a_site_is_rewritten() -> Drawing:
     for number, (what, done, kind) in enumerate(rows):
         y = 162 + 34 * number
         drawing.box(20, y, 130, 26, what, kind=kind)
-        drawing.words(164, y + 18, done)
+        drawing.text(164, y + 18, done)
     return drawing
 
 
 def how_refresh_decides() -> Drawing:
     """Draw the nine cells, with what a learned scheme does in each."""
     drawing = Drawing(760, 330, "How refresh decides: nine cells by Last-Modified and ETag; a scheme downloads in some")
-    drawing.words(20, 30, "since the last visit", "bold")
+    drawing.text(20, 30, "since the last visit", "bold")
     for number, tag in enumerate(("ETag changed", "ETag same", "no ETag")):
-        drawing.words(220 + 130 * number, 60, tag, "soft", "middle")
+        drawing.text(220 + 130 * number, 60, tag, "soft", "middle")
     does = (("yes", "yes", "yes"), ("yes", "plain", "plain"), ("yes", "plain", "yes"))
     for row, date in enumerate(("date changed", "date same", "no date")):
-        drawing.words(140, 106 + 66 * row, date, "soft", "end")
+        drawing.text(140, 106 + 66 * row, date, "soft", "end")
         for column, kind in enumerate(does[row]):
             name = "csm"[row] + "csm"[column]
             what = "download" if kind == "yes" else "skip"
@@ -173,7 +173,7 @@ def how_refresh_decides() -> Drawing:
     drawing.arrow((560, 184), (546, 184))
     drawing.box(560, 238, 180, 44, "audits: some skips", "are checked", kind="no")
     drawing.arrow((650, 238), (650, 216))
-    drawing.words(20, 312, "This is Scheme 4: download if either has changed, or if there is neither.", "soft")
+    drawing.text(20, 312, "This is Scheme 4: download if either has changed, or if there is neither.", "soft")
     return drawing
 
 
@@ -186,12 +186,12 @@ def how_the_vault_hides_files() -> Drawing:
     drawing.arrow((290, 70), (316, 70))
     drawing.box(320, 40, 130, 60, "coded: 9 blocks,", "of which any", "4 suffice", kind="ask")
     drawing.arrow((450, 70), (476, 70))
-    drawing.words(490, 30, "a block in each page, as a comment", "bold")
+    drawing.text(490, 30, "a block in each page, as a comment", "bold")
     lost = {1, 3, 4, 6, 8}
     for number in range(9):
         x, y = 490 + 84 * (number % 3), 40 + 44 * (number // 3)
         drawing.box(x, y, 74, 34, f"page {number + 1}", kind="no" if number in lost else "yes")
-    drawing.words(490, 190, "archives keep some, and lose others", "soft")
+    drawing.text(490, 190, "archives keep some, and lose others", "soft")
     drawing.arrow((610, 200), (610, 236), (456, 236))
     drawing.box(322, 210, 130, 52, "4 blocks of", "one version", kind="yes")
     drawing.arrow((322, 236), (296, 236))
@@ -201,8 +201,8 @@ def how_the_vault_hides_files() -> Drawing:
     return drawing
 
 
-PICTURES: dict[str, Callable[[], Drawing]] = {
-    "whole": whole,
+DIAGRAMS: dict[str, Callable[[], Drawing]] = {
+    "whole": overview,
     "map": how_a_map_answers,
     "routing": how_the_aggregator_routes,
     "choice": how_copies_are_chosen,
@@ -210,9 +210,9 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "refresh": how_refresh_decides,
     "vault": how_the_vault_hides_files,
 }
-"""By the name of the file that they are in."""
+"""Diagrams by file name."""
 
 
 if __name__ == "__main__":
-    for name, draw in PICTURES.items():
+    for name, draw in DIAGRAMS.items():
         (Path(sys.argv[1]) / f"{name}.svg").write_text(draw().svg())

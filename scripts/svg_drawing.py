@@ -1,6 +1,7 @@
-"""Small drawings as SVG, for docs/: boxes, arrows and words.
+"""Simple SVG drawings for docs/: boxes, arrows and text.
 
-They bring a paper of their own, light or dark as the reader's system is, so that they can be read on any page.
+They have their own background, light or dark by the preference of the reader's system, so that they are readable on any
+page.
 """
 
 from html import escape
@@ -20,35 +21,35 @@ text{white-space:pre;font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fil
 
 
 class Drawing:
-    """A picture of some width and height, in pixels. title: what it shows, for those who do not see it."""
+    """A drawing with a size in pixels. title: accessible description."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self._size = (width, height)
         self._title = title
         self._parts: list[str] = []
 
-    def words(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
-        """Write a line; y is where its letters stand. kind: `code`, `soft`, `bold`, or several."""
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
+        """Write a line of text; y is its baseline. kind: `code`, `soft`, `bold`, or several."""
         self._parts.append(
             f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}">{escape(text, quote=False)}</text>'
         )
 
     def box(
-        self, x: float, y: float, width: float, height: float, *lines: str, kind: str = "plain", of: str = ""
+        self, x: float, y: float, width: float, height: float, *lines: str, kind: str = "plain", text_kind: str = ""
     ) -> None:
-        """Draw a box with lines in its middle. kind: `plain`, `yes`, `no`, `ask`. of: what kind of words these are."""
+        """Draw a box with centred lines. kind: `plain`, `yes`, `no`, `ask`. text_kind: kind of the lines."""
         self._parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" class="{kind}"/>')
         first = y + height / 2 - 8.5 * (len(lines) - 1) + 4.5
         for number, line in enumerate(lines):
-            self.words(x + width / 2, first + 17 * number, line, of, "middle")
+            self.text(x + width / 2, first + 17 * number, line, text_kind, "middle")
 
     def arrow(self, *points: tuple[float, float], kind: str = "") -> None:
-        """Draw an arrow over some points. kind: `dashed`."""
+        """Draw an arrow along some points. kind: `dashed`."""
         path = " L".join(f"{x:g} {y:g}" for x, y in points)
         self._parts.append(f'<path d="M{path}" class="arrow {kind}"/>')
 
     def svg(self) -> str:
-        """Return the picture."""
+        """Return the SVG."""
         width, height = self._size
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'

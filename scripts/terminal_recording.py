@@ -1,7 +1,7 @@
-"""Write docs/images/recording.svg: a terminal in which the lost site of the examples comes back. Run by `make docs`.
+"""Write docs/images/recording.svg: a terminal session that recovers the site of the examples. Run by `make docs`.
 
-The commands are really run, in a copy of docs/examples, and what they print is what is shown. Lines appear one after
-the other; where nothing moves, since the reader or the program that shows it wants that, all of them are there.
+The commands are run in a copy of docs/examples, and their real output is shown. Lines appear one after another; where
+animation is disabled, all lines are visible.
 """
 
 import sys
@@ -19,11 +19,11 @@ COMMANDS = (
     "unlost export lost.example.recovery --to site",
     'grep -o \'href="[^"]*"\' site/index.html',
 )
-_WIDTH = 760  # pixels: the longest line, and a margin
-_LINE = 19  # from one line to the next
-_TOP = 46  # where the first stands
-_PAUSE = 1.2  # seconds for a command to be read
-_BETWEEN = 0.08  # from one line of output to the next
+_WIDTH = 760  # pixels: the longest line and a margin
+_LINE_HEIGHT = 19  # pixels per line
+_TOP = 46  # baseline of the first line
+_COMMAND_SECONDS = 1.2  # seconds after a command
+_LINE_SECONDS = 0.08  # between lines of output
 _STYLE = """\
 text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#d0d7de;white-space:pre;animation:come 1ms linear both}
 .typed{fill:#fff;font-weight:600}.mark{fill:#3fb950}
@@ -31,29 +31,29 @@ text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#d0d7de;white-space:pr
 @media (prefers-reduced-motion:reduce){text{animation:none}}"""
 
 
-def recorded() -> list[tuple[str, str]]:
-    """Return each command with what it prints."""
+def record_session() -> list[tuple[str, str]]:
+    """Run the commands; return each with its output."""
     with tempfile.TemporaryDirectory() as folder, shell(Path(folder)) as opened:
         return [(command, opened.run(Step(command, ""))) for command in COMMANDS]
 
 
-def drawn(session: list[tuple[str, str]]) -> str:
+def render_svg(session: list[tuple[str, str]]) -> str:
     """Return a session as SVG."""
     rows: list[tuple[str, bool, float]] = []
     at = 0.3
     for command, output in session:
         rows.append((command, True, at))
-        at += _PAUSE
+        at += _COMMAND_SECONDS
         for line in output.splitlines():
             rows.append((line, False, at))
-            at += _BETWEEN
-        at += _PAUSE / 2
-    height = _TOP + _LINE * len(rows) + 6
+            at += _LINE_SECONDS
+        at += _COMMAND_SECONDS / 2
+    height = _TOP + _LINE_HEIGHT * len(rows) + 6
     texts = []
     for number, (text, is_typed, when) in enumerate(rows):
         mark = '<tspan class="mark">$ </tspan>' if is_typed else ""
         kind = ' class="typed"' if is_typed else ""
-        place = f'x="20" y="{_TOP + _LINE * number}"'
+        place = f'x="20" y="{_TOP + _LINE_HEIGHT * number}"'
         words = f"{mark}{escape(text, quote=False)}"
         texts.append(f'<text {place}{kind} style="animation-delay:{when:.2f}s">{words}</text>')
     size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
@@ -72,4 +72,4 @@ def drawn(session: list[tuple[str, str]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(drawn(recorded()))
+    sys.stdout.write(render_svg(record_session()))
