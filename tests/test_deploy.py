@@ -51,17 +51,17 @@ def test_unit_waits_for_time_synchronisation(unit: Path) -> None:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_command_of_a_unit_runs(unit: Path, tmp_path: Path) -> None:
     """It is ready soon, and stops gracefully."""
-    said = configparser.ConfigParser(strict=False, interpolation=None)
-    said.optionxform = str  # type: ignore[assignment, method-assign]
-    said.read_string(unit.read_text())
-    service = said["Service"]
+    output = configparser.ConfigParser(strict=False, interpolation=None)
+    output.optionxform = str  # type: ignore[assignment, method-assign]
+    output.read_string(unit.read_text())
+    service = output["Service"]
     here = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
-    told = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
-    told = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in told.items()}
+    reported = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
+    reported = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in reported.items()}
     command = shlex.split(
         service["ExecStart"].replace(PROGRAM, str(UNLOST)).replace("%H-%i", "machine-1").replace("%i", "0")
     )
-    environment = here | told | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
+    environment = here | reported | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
     ready = "listening at" if "--workers 0" in service["ExecStart"] else "waits for jobs"
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         lines: list[str] = []

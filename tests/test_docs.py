@@ -173,12 +173,12 @@ def test_tables_have_a_header_row() -> None:
 
 def test_every_picture_is_used_and_has_alternative_text() -> None:
     """In some page."""
-    shown = set()
+    displayed = set()
     for page in PAGES:
         for words, target in re.findall(r"!\[([^]]*)\]\(([^)#]+)\)", page.read_text()):
             assert words, f"{page.name}: {target}"
-            shown.add((page.parent / target).resolve())
-    assert set((ROOT / "docs" / "images").glob("*.svg")) <= shown
+            displayed.add((page.parent / target).resolve())
+    assert set((ROOT / "docs" / "images").glob("*.svg")) <= displayed
 
 
 def test_make_targets_in_documents_exist() -> None:

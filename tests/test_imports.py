@@ -84,8 +84,10 @@ def imported(tree: ast.AST) -> set[str]:
 
 def without_types(tree: ast.Module) -> ast.Module:
     """Return a module without imports for type checkers."""
-    kept = [each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")]
-    return ast.Module(kept, [])
+    stored = [
+        each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")
+    ]
+    return ast.Module(stored, [])
 
 
 def test_packages_import_only_packages_above_them() -> None:

@@ -20,10 +20,10 @@ class HoldingsSetup:
         self.clock = options.pop("clock", VirtualClock())
         self.warnings: list[str] = []
         self.infos: list[str] = []
-        courier = options.pop("courier", Answers())
+        client = options.pop("courier", Answers())
         self.store = HoldingsStore(
             archives,
-            courier,
+            client,
             folder / "cache",
             self.clock,
             warn=self.warnings.append,

@@ -86,9 +86,9 @@ class ProxiedArchives:
     def mementos_of(self, *names: str) -> Mementos:
         """Return the mementos of these archives."""
         return Mementos(
-            MementoTuple(moment, name, f"{self.targets[name].timegate}{moment}/{PAGE}")
+            MementoTuple(timestamp, name, f"{self.targets[name].timegate}{timestamp}/{PAGE}")
             for name in names
-            for moment in HOLDINGS[name]
+            for timestamp in HOLDINGS[name]
         )
 
 
@@ -178,16 +178,16 @@ def test_each_server_fault_affects_only_its_archive(archives: dict[str, Archive]
 
     async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
-        begun = time.monotonic()
+        start = time.monotonic()
         found = await proxied.aggregator.find(PAGE)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - start
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found.mementos == proxied.mementos_of("a", "c")
         assert outcomes(found) == {"a": "hit", "b": FAULTS[fault], "c": "hit"}
         (failure,) = found.failures
         assert failure.message
-        assert took < BOUNDS.deadline + 1.0
+        assert seconds < BOUNDS.deadline + 1.0
         assert peak < 48 << 20
         nothing = await proxied.aggregator.find(NOWHERE)
         assert len(nothing.mementos) == 0
@@ -218,9 +218,9 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
 
     async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
-        begun = time.monotonic()
+        start = time.monotonic()
         found = await proxied.aggregator.find(PAGE)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - start
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found.mementos == proxied.mementos_of("a", "c")
@@ -231,7 +231,7 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
         } == set()
         assert (found_outcomes["a"], found_outcomes["c"]) == ("hit", "hit")
         assert len(found.failures) == len(FAULTS)
-        assert took < BOUNDS.deadline + 1.5
+        assert seconds < BOUNDS.deadline + 1.5
         assert peak < 160 << 20
 
     run({"a": archives["a"], "c": archives["c"], **many}, faults, work)
@@ -255,10 +255,10 @@ def test_hanging_archive_delays_results_until_its_circuit_opens(archives: dict[s
         for number in range(3):
             await proxied.aggregator.find(f"{PAGE}/{number}")
         for number in range(3, 9):
-            begun = time.monotonic()
+            start = time.monotonic()
             found = await proxied.aggregator.find(f"{PAGE}/{number}")
             assert outcomes(found)["b"] == "dormant"
-            assert time.monotonic() - begun < BOUNDS.deadline
+            assert time.monotonic() - start < BOUNDS.deadline
         proxied.proxies["b"].faults.clear()
         proxied.clock.advance(31)
         found = await proxied.aggregator.find(f"{PAGE}/well")

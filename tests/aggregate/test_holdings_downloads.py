@@ -117,8 +117,8 @@ def test_cached_download_is_used_after_a_restart(tmp_path: Path) -> None:
         assert "refused" in setup.problems()[0]
 
     async def damaged(setup: HoldingsSetup) -> None:
-        (copy,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
-        copy.write_bytes(b"rubbish that is no map at all")
+        (memento,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
+        memento.write_bytes(b"rubbish that is no map at all")
         await setup.store.load()
         assert (setup.should_query(), "the copy that was kept" in setup.problems()[0]) == (None, True)
 

@@ -87,8 +87,8 @@ def redirecting(link: str = "") -> Answering:
     """Return a TimeGate that redirects to the closest memento."""
 
     async def respond(exchange: Exchange) -> None:
-        wanted = exchange.headers.get("accept-datetime")
-        date = NEW if wanted is None or dates.from_http(wanted) > "2015" else OLD
+        requested = exchange.headers.get("accept-datetime")
+        date = NEW if requested is None or dates.from_http(requested) > "2015" else OLD
         await exchange.respond(302, location=f"http://a.example/{date}/{PAGE}", vary="accept-datetime", link=link)
 
     return respond

@@ -68,11 +68,11 @@ def test_timemap_is_listed(server: pywb.Pywb) -> None:
 
     async def work() -> None:
         async with make_http_client() as client:
-            answer = await query(server.archive("a", ArchiveKind.MEMENTO), client)
-        assert [row.datetime for row in answer.mementos] == DATES
-        assert (answer.report.outcome, answer.final_outcome, answer.endpoint) == ("hit", "hit", "timemap")
-        assert (answer.report.reason, answer.report.mementos, answer.report.message) == ("requested", 2, "")
-        assert answer.report.duration_ms > 0
+            response = await query(server.archive("a", ArchiveKind.MEMENTO), client)
+        assert [row.datetime for row in response.mementos] == DATES
+        assert (response.report.outcome, response.final_outcome, response.endpoint) == ("hit", "hit", "timemap")
+        assert (response.report.reason, response.report.mementos, response.report.message) == ("requested", 2, "")
+        assert response.report.duration_ms > 0
 
     asyncio.run(work())
 
@@ -83,17 +83,17 @@ def test_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
 
     async def gate(exchange: Exchange) -> None:
         base = f"http://{exchange.headers['host']}"
-        copy = f"{base}/20140210000001/{PAGE}"
+        memento = f"{base}/20140210000001/{PAGE}"
         if exchange.path.startswith("/gate/"):
-            await exchange.respond(302, location=copy, vary="accept-datetime", link=f'<{PAGE}>; rel="original"')
+            await exchange.respond(302, location=memento, vary="accept-datetime", link=f'<{PAGE}>; rel="original"')
         else:
             await exchange.respond(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
 
     async def work() -> None:
         async with make_http_client() as client, run_fault_server(gate) as poor:
-            answer = await query(there, client)
-            assert [row.datetime for row in answer.mementos] == DATES
-            assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
+            response = await query(there, client)
+            assert [row.datetime for row in response.mementos] == DATES
+            assert (response.report.outcome, response.endpoint) == ("hit", "timegate")
             few = await query(Archive("g", "G", ArchiveKind.MEMENTO, timegate=f"{poor.url}/gate/"), client)
             assert [row.datetime for row in few.mementos] == DATES[:1]
             assert (few.report.outcome, few.final_outcome) == ("incomplete", "hit")
@@ -116,10 +116,10 @@ def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monke
                 cdx=f"{server.url}/collinfo.json",
                 replay="http://127.0.0.1:9/{filename}",
             )
-            answer = await query(crawl, client)
-            assert [row.datetime for row in answer.mementos] == DATES
-            assert {row.uri.partition("#")[0] for row in answer.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
-            assert (answer.report.outcome, answer.endpoint) == ("hit", "timemap")
+            response = await query(crawl, client)
+            assert [row.datetime for row in response.mementos] == DATES
+            assert {row.uri.partition("#")[0] for row in response.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
+            assert (response.report.outcome, response.endpoint) == ("hit", "timemap")
             folder = await query(Archive("f", "F", ArchiveKind.FILES, folder=str(warc.parent)), client)
             assert [row.datetime for row in folder.mementos] == DATES
             assert len({row.uri for row in folder.mementos}) == 2
@@ -198,7 +198,7 @@ def test_unreadable_timemap_entries_are_reported() -> None:
 
     async def work() -> None:
         found = await query(make_archive("a"), Archives(a=",\n".join(lines).encode()))
-        assert [copy.uri for copy in found.mementos] == ["http://a.example/1/"]
+        assert [memento.uri for memento in found.mementos] == ["http://a.example/1/"]
         assert (found.report.outcome, found.final_outcome) == ("hit", "hit")
         assert found.report.message.startswith("2 parts of its list could not be read (")
         clean = await query(make_archive("a"), Archives(a=DATES))
@@ -345,9 +345,9 @@ def test_memento_urls_are_escaped() -> None:
     ).encode()
 
     async def work() -> None:
-        answer = await query(make_archive("a"), Archives(a=lines))
-        assert len(answer.mementos) > 0
-        assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in answer.mementos)
+        response = await query(make_archive("a"), Archives(a=lines))
+        assert len(response.mementos) > 0
+        assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in response.mementos)
 
     asyncio.run(work())
 
@@ -382,8 +382,8 @@ def test_client_reports_failed_name_resolution() -> None:
 
     async def work() -> None:
         async with make_http_client(resolver=NoNames(), timeouts=HASTY) as client:
-            answer = await query(make_archive("a"), client)
-        assert answer.report.outcome == "dns"
+            response = await query(make_archive("a"), client)
+        assert response.report.outcome == "dns"
 
     asyncio.run(work())
 

@@ -74,10 +74,10 @@ def test_recovery_resumes_after_a_limit(archive: FakeArchive, tmp_path: Path) ->
     first = unlost.recover(SITE, tmp_path / "it", archives=[entry], limit=1)
     assert first.counts()["recovered"] == 1
     assert not (first.run and first.run.is_done)
-    copies = archive.count("replay")
+    mementos = archive.count("replay")
     again = unlost.recover(SITE, tmp_path / "it", archives=[entry])
     assert again.counts()["recovered"] == 4
-    assert archive.count("replay") == copies + 3
+    assert archive.count("replay") == mementos + 3
 
 
 def test_throttling_archive_is_reported_as_waiting(archive: FakeArchive, tmp_path: Path) -> None:

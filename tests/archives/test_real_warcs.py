@@ -45,11 +45,11 @@ def read_by_warcio(path: Path) -> Iterator[Expected]:
         for record in ArchiveIterator(file):
             if record.rec_type == "response" and record.rec_headers.get_header("WARC-Target-URI").startswith("http"):
                 is_brotli = record.http_headers.get_header("Content-Encoding") == "br"
-                moment = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
+                timestamp = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
                 raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for Brotli
                 body = brotli.decompress(raw) if is_brotli else record.content_stream().read()
                 url = record.rec_headers.get_header("WARC-Target-URI")
-                yield url, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
+                yield url, timestamp, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
 
 
 def digest(stored: FetchedCapture | None) -> str:
@@ -62,8 +62,8 @@ def digest(stored: FetchedCapture | None) -> str:
 async def compare_records(client: ArchiveClient, expected: list[Expected]) -> Counter[str]:
     """Fetch every record read by warcio, and count the outcomes."""
     results: Counter[str] = Counter()
-    for url, moment, body, is_brotli in expected:
-        same = [c async for c in client.captures(url) if c.datetime == moment and c.uri == url]
+    for url, timestamp, body, is_brotli in expected:
+        same = [c async for c in client.captures(url) if c.datetime == timestamp and c.uri == url]
         fetched = [each for capture in same if not capture.revisit for each in [await _digest(client, capture)]]
         assert body in fetched
         results["brotli" if is_brotli else "same"] += 1

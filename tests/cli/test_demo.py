@@ -93,8 +93,8 @@ def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
     with running(temporary, "--wait", "--json") as process:
         assert process.stdout is not None
         result = json.loads(process.stdout.readline())
-        with urllib.request.urlopen(result["page"], timeout=30) as answer:  # noqa: S310  our own
-            assert b"A lost site comes back" in answer.read()
+        with urllib.request.urlopen(result["page"], timeout=30) as response:  # noqa: S310  our own
+            assert b"A lost site comes back" in response.read()
         assert result["served_pages"] == 16
         assert len(list(temporary.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
@@ -105,16 +105,16 @@ def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
 
 def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
     """It prints the URL of the page, and at the end what it removed."""
-    ours, theirs = os.openpty()
+    ours, reference = os.openpty()
     try:
-        with running(temporary, stdin=theirs) as process:
+        with running(temporary, stdin=reference) as process:
             read_until(process, "See it all")
             read_until(process, "  unlost recover")
             process.send_signal(signal.SIGINT)
             assert process.communicate(timeout=60) == ("Ended: archives and page are gone, and so are all files\n", "")
     finally:
         os.close(ours)
-        os.close(theirs)
+        os.close(reference)
     assert (process.returncode, list(temporary.iterdir())) == (0, [])
 
 

@@ -193,9 +193,9 @@ def test_misses_are_logged_for_exclusions(site: SampledArchive, url_list: str, t
     """`map exclude` reads the log."""
     log = tmp_path / "log.ndjson"
     assert site.sample(tmp_path, "--uris", url_list, "--log", str(log)).returncode == 0
-    answers = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [each["outcome"] for each in answers].count("miss") == 3
-    assert answers[0] | {"time": "", "duration_ms": 0} == {
+    responses = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [each["outcome"] for each in responses].count("miss") == 3
+    assert responses[0] | {"time": "", "duration_ms": 0} == {
         "time": "", "archive": "p", "uri": f"{SITE}/", "endpoint": "timemap", "outcome": "hit", "reason": "requested",
         "key": "com,example)/", "mementos": 2, "first": "20140210000001", "last": "20160210000001", "duration_ms": 0,
         "from_cache": False,

@@ -59,11 +59,11 @@ def write_warcs(folder: Path, site: ScriptedServer) -> list[Path]:
     for name, dates in DATES.items():
         place = folder / name
         place.mkdir()
-        copies = (
+        captures = (
             page(f"{site.base}{path}", date, f"<html><body><p>{WORDS}</p></body></html>".encode())
             for path, date in dates.items()
         )
-        write(place / "x.warc.gz", *copies)
+        write(place / "x.warc.gz", *captures)
         found.append(place / "x.warc.gz")
     return found
 

@@ -163,13 +163,13 @@ async def _damaged(exchange: Exchange) -> None:
 )
 def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Exchange], Awaitable[None]], reason: str) -> None:
     """The received part is returned up to the limit, with the reason."""
-    begun = time.monotonic()
+    start = time.monotonic()
     response = fetch_one(answering)
     assert response.truncated == reason
     assert response.size <= LIMIT
     assert len(response.body.read()) == response.size
     assert (response.size == LIMIT) is (reason == "length")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - start < 15
 
 
 async def _flood(exchange: Exchange) -> None:

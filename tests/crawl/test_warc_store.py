@@ -67,11 +67,11 @@ def test_pywb_replays_a_crawl(tmp_path: Path) -> None:
     index = tmp_path / "index.cdxj"
     done = unlost("index", "build", *map(str, warcs), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
-    moment = resources[0].seen or ""
+    timestamp = resources[0].seen or ""
     with pywb.serve_index(index, tmp_path / "crawl" / "warc", tmp_path) as server:
 
         def fetch(path: str) -> pywb.RawCapture:
-            return server.fetch(moment, site.url + path)
+            return server.fetch(timestamp, site.url + path)
 
         assert (fetch("/").status, fetch("/").body) == (200, SITE["/"].body)
         page = fetch("/page?q=1")

@@ -80,10 +80,10 @@ def _readable_copy(folder: Path) -> Iterator[Path]:
         yield folder
         return
     with tempfile.TemporaryDirectory() as parent:
-        copy = Path(shutil.copytree(folder, Path(parent) / "site"))
-        for each in (Path(parent), copy, *copy.rglob("*")):
+        capture = Path(shutil.copytree(folder, Path(parent) / "site"))
+        for each in (Path(parent), capture, *capture.rglob("*")):
             each.chmod(0o755)
-        yield copy
+        yield capture
 
 
 def config_errors(folder: Path, work: Path) -> str:

@@ -145,9 +145,9 @@ def test_local_cause_never_blocks(cause: OSError, kind: str) -> None:
                 await query(it.http_client, archive)
             assert failed.value.kind == kind
             assert it.http_client.request_counts == {("working", RequestKind.INDEX): 1}
-        ledger = store.update("a", lambda found: (found, found))
-        assert ledger.blocked_until == ledger.wait_until == 0
-        assert [count for _, count in ledger.counted.values()] == [0]
+        state = store.update("a", lambda found: (found, found))
+        assert state.blocked_until == state.wait_until == 0
+        assert [count for _, count in state.counted.values()] == [0]
 
     asyncio.run(run())
 

@@ -82,11 +82,11 @@ def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, b
 @pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
 def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
     """Also byte by byte."""
-    answer = FORMS[form][0]
+    response = FORMS[form][0]
 
     async def answering(exchange: Exchange) -> None:
-        for place in range(len(answer)):
-            await exchange.send(answer[place : place + 1])
+        for place in range(len(response)):
+            await exchange.send(response[place : place + 1])
             await asyncio.sleep(0)
 
     async def ask() -> None:

@@ -27,9 +27,9 @@ def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
 
     async def run() -> None:
         async with run_server(faulty_first(sending(*said)), timeouts=HASTY) as it:
-            begun = time.monotonic()
+            start = time.monotonic()
             assert await kind_of(it) == "timeout"
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - start < 5
             assert it.server.paths == ["/"]
             assert (await it.send("/next")).body.read() == b"ok"
             assert (it.server.paths, it.server.connections, it.clock.slept) == (["/", "/next"], 2, [])

@@ -230,18 +230,18 @@ MIXED: list[Handler] = [
 @pytest.mark.parametrize("seed", range(4))
 def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
     """Each request ends, and no limit is exceeded, for any sequence of faults."""
-    chance = random.Random(seed)  # noqa: S311  not for secrets
+    rng = random.Random(seed)  # noqa: S311  not for secrets
 
     async def answering(exchange: Exchange) -> None:
-        if chance.random() < 0.4:
+        if rng.random() < 0.4:
             await exchange.respond(200, b"ok")
         else:
-            await chance.choice(MIXED)(exchange)
-            exchange.writer.close() if chance.random() < 0.5 else None
+            await rng.choice(MIXED)(exchange)
+            exchange.writer.close() if rng.random() < 0.5 else None
 
     async def run() -> None:
         async with run_server(answering, limits=(A_MINUTE,), max_wait=3600, timeouts=HASTY) as it:
-            begun = time.monotonic()
+            start = time.monotonic()
             ended = await asyncio.gather(
                 *(it.send(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
             )
@@ -250,7 +250,7 @@ def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
             assert {each.kind for each in ended if isinstance(each, FailedError)} >= {"redirects"}
             assert most_within(it.server.times, 60) <= 30
             assert it.server.max_open <= 6
-            assert time.monotonic() - begun < 30
+            assert time.monotonic() - start < 30
 
     asyncio.run(run())
 

@@ -134,9 +134,9 @@ def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
 
     async def run() -> None:
         async with run_server(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
-            begun = time.monotonic()
+            start = time.monotonic()
             assert await kind_of(it) == "timeout"
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - start < 5
 
     asyncio.run(run())
 

@@ -130,11 +130,11 @@ def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPat
     async def run() -> None:
         loop = asyncio.get_running_loop()
         looked: list[str] = []
-        answer = asyncio.Event()
+        response = asyncio.Event()
 
         async def getaddrinfo(host: str, port: int, **_: object) -> list[AddressInfo]:
             looked.append(host)
-            await answer.wait()
+            await response.wait()
             if host == "c.example":
                 raise socket.gaierror("no such name")
             return [literal_address_info(HostPort("127.0.0.1", port))]
@@ -148,7 +148,7 @@ def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPat
         await asyncio.sleep(0)
         asked[0].cancel()
         await asyncio.sleep(0)
-        answer.set()
+        response.set()
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert looked == ["a.example", "b.example", "c.example"]
         assert [type(each) for each in found] == [asyncio.CancelledError, list, list, socket.gaierror]

@@ -187,8 +187,8 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
 def test_state_machine_of_leases() -> None:
     """With the in-memory model."""
     clock = VirtualClock()
-    shelf = InMemoryJobStore(clock)
-    run(shelf, clock, settings().max_examples, shelf.jobs.clear)  # type: ignore[arg-type]
+    memory_store = InMemoryJobStore(clock)
+    run(memory_store, clock, settings().max_examples, memory_store.jobs.clear)  # type: ignore[arg-type]
 
 
 @contextmanager

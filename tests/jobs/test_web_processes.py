@@ -130,7 +130,7 @@ def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
 def test_cached_results_are_shared(pair: Pair) -> None:
     """Archives are queried once: results on disk, including misses, are shared."""
     paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
-    begun = time.time()
+    start = time.time()
     for path, status in paths.items():
         assert pair.one.request("GET", path).status == status
     before = len(pair.lost.requests)
@@ -138,7 +138,7 @@ def test_cached_results_are_shared(pair: Pair) -> None:
 
     def is_kept() -> bool:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as responses:
-            lines = responses.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0]
+            lines = responses.execute("SELECT count(*) FROM answer WHERE made >= ?", (start,)).fetchone()[0]
             return bool(lines >= len(paths))
 
     wait_until(is_kept)

@@ -327,8 +327,8 @@ def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: SiteArc
     requested = [path for name, path in lost.replays() if name == "a"]
     assert len(requested) == int(quota * DEFAULT_SHARE)
     assert {job.state for job in found} == {JobState.QUEUED}
-    begun = max(job.begun or 0 for job in found)
-    assert all(begun < job.not_before <= begun + 86_400 for job in found)
+    start = max(job.begun or 0 for job in found)
+    assert all(start < job.not_before <= start + 86_400 for job in found)
     assert sum(job.progress.recovered for job in found) >= FILES - 1
     assert [jobs.jobs.place(job) for job in found] == [1, 2]
 

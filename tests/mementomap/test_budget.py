@@ -180,7 +180,7 @@ def test_budget_before_and_after_other_operations_has_no_false_negatives(
         first = Map.load(path)
         queried = [key for key in sorted(held) if first.lookup(key).held]
         for name in ("2", "3", "4", "5"):
-            assert all(answer.held for answer in Map.load(folder / f"{name}.ukvs").lookup_keys_many(queried)), name
+            assert all(result.held for result in Map.load(folder / f"{name}.ukvs").lookup_keys_many(queried)), name
 
 
 @FEWER

@@ -97,9 +97,9 @@ def test_lookup_agrees_with_reference(tmp_path: Path) -> None:
     pages = [key.removesuffix("/") for key, _ in whole][::10]
     keys = [*pages, *(page + "/not" for page in pages), *(page.replace(")", ",not)") for page in pages)]
     ours = {
-        key: (answer.matched.removesuffix("/"), str(answer.frequency))
+        key: (result.matched.removesuffix("/"), str(result.frequency))
         for key in keys
-        if (answer := model.lookup(keyed, key)).matched
+        if (result := model.lookup(keyed, key)).matched
     }
     assert set(pages) < set(ours) < set(keys)
     assert mementomap.lookup(format_for_reference(lines), keys, tmp_path) == ours

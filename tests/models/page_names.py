@@ -46,10 +46,10 @@ def path_name(path: str) -> str:
         elif segment not in ("", "."):
             segments.append(segment)
     lower = [segment.lower() for segment in segments]
-    kept = addresses.without_asp_sessions(lower)
-    if len(kept) < len(lower):
+    stored = addresses.without_asp_sessions(lower)
+    if len(stored) < len(lower):
         last = max(i for i, segment in enumerate(lower) if ".aspx" in segment)
-        segments = [each for i, each in enumerate(segments) if i >= last or lower[i] in kept]
+        segments = [each for i, each in enumerate(segments) if i >= last or lower[i] in stored]
     while segments and segments[-1].lower() in ("index.html", "index.htm", "default.htm"):
         segments = segments[:-1]
     return "/" + "/".join(segments)

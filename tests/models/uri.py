@@ -207,9 +207,9 @@ def key(policy: str, surt: str, suffixes: set[str]) -> str:
         return surt
     if policy.startswith("H"):
         host_limit, path_limit = policy[1:].split("P")
-        kept = labels if host_limit == "x" else labels[: int(host_limit)]
-        depth = 0 if len(kept) < len(labels) else len(segments) if path_limit == "x" else int(path_limit)
-        return ",".join(kept) + ")/" + "/".join(segments[:depth])
+        stored = labels if host_limit == "x" else labels[: int(host_limit)]
+        depth = 0 if len(stored) < len(labels) else len(segments) if path_limit == "x" else int(path_limit)
+        return ",".join(stored) + ")/" + "/".join(segments[:depth])
     labels = [address[1]] if address else host_port.split(":")[0].split(",")
     registered = 1 if address else registered_length(labels, suffixes)
     initial = segments[0][0] if segments and re.match("[0-9a-zA-Z]", segments[0]) else "-"

@@ -122,10 +122,10 @@ def test_retry_after_is_obeyed() -> None:
         assert second - first >= 30
 
     async def long(site: LiveSite, client: LiveSiteClient) -> None:
-        begun = site.clock.now()
+        start = site.clock.now()
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, NotNowError)
-        assert (error.reason, error.until >= begun + 7200) == ("told-to-wait", True)
+        assert (error.reason, error.until >= start + 7200) == ("told-to-wait", True)
 
     with_site(lambda path: busy.pop(0) if path == "/a" else None, short)
     with_site({"/a": Page(b"", 429, {"retry-after": "7200"})}, long)

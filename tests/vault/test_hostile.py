@@ -132,10 +132,10 @@ def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) ->
 def test_only_signed_blocks_are_accepted_with_trusted_keys() -> None:
     """Blocks with another or no signature are ignored; an invalid signature counts as forged."""
     block = blocks_of(tar_of(member("a")))[0]
-    ours, theirs = bytes(range(32)), bytes(range(1, 33))
+    ours, reference = bytes(range(32)), bytes(range(1, 33))
     key = frozenset({signing_public_key(ours).hex()})
     assert gathered(serialize_block(block, ours), keys=key).pages_with_blocks == 1
-    found = gathered(serialize_block(block, theirs), serialize_block(block), keys=key)
+    found = gathered(serialize_block(block, reference), serialize_block(block), keys=key)
     assert (found.pages_with_blocks, found.problems["not-signed"]) == (0, 2)
     words = serialize_block(block, ours).replace(b"index=0", b"index=1")
     assert gathered(words, keys=key).problems["forged"] == 1

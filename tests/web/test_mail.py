@@ -108,11 +108,11 @@ def test_emails_contain_no_customer_text(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], name: str
 ) -> None:
     """No name, path or credentials of a URL; the host is shortened, marked as code, and not in the subject."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     host = f"{'call-0800-now.' * 5}evil.example"
     sent = {"url": f"http://log-in:here@{host}/your-account-is-locked?now", "mail": "me@example.org", "name": name}
     jobs.submit(parse_order(sent, ()))
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     message = texts.render_message(due, "unlost@example.org", clock.now())
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
@@ -127,9 +127,9 @@ def test_emails_contain_no_customer_text(
 
 def test_emails_have_unsubscribe_links(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """By headers (RFC 8058) and by a link, whose URL is not wrapped."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(ORDER)
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     message = texts.render_message(due, "unlost@example.org", clock.now())
     raw = message.as_bytes(policy=message.policy).decode()
     (stop,) = re.findall(r"^List-Unsubscribe: <(https://recover\.example\.org/mail/stop/[\w-]+)>\r$", raw, re.MULTILINE)
@@ -140,12 +140,12 @@ def test_emails_have_unsubscribe_links(post: tuple[JobStore, MailOutbox, MailRen
 
 def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """Every email has its link in text and HTML; user input is escaped and does not change headers."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     evil = replace(ORDER, name="<b>Me</b>", url="http://lost.example/?a=<script>&b")
     number = jobs.submit(evil).number
     with (
         run_smtp_sink(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         assert sending.send_batch()
         clock.advance(86_400)
@@ -190,13 +190,13 @@ def test_temporary_failure_is_retried(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Temporary errors are retried, permanent ones are not; logs contain no links or passwords."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(ORDER)
     jobs.submit(replace(ORDER, mail="nobody@example.org"))
     with (
         run_smtp_sink(tmp_path) as sink,
         caplog.at_level(logging.INFO),
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         sink.full_mailbox = "me@example.org"
         assert sending.send_batch()
@@ -207,7 +207,7 @@ def test_temporary_failure_is_retried(
         assert [each["To"] for each in sink.messages] == ["me@example.org"]
         clock.advance(86_400)
         assert not sending.send_batch()
-    assert letters.count_waiting() == 0
+    assert outbox.count_waiting() == 0
     assert "452" in caplog.text
     assert "given up" in caplog.text
     assert "/jobs/" not in caplog.text
@@ -216,13 +216,13 @@ def test_temporary_failure_is_retried(
 
 def test_connections_are_reused(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """A hundred emails use a few connections; a connection that the server closed is reopened."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.rules.set_limits(OrderLimits(per_mail=0, per_client=0, per_address=0))
     for number in range(100):
         jobs.submit(replace(ORDER, mail=f"{number}@gmail.com"))
     with (
         run_smtp_sink(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         while sending.send_batch():
             pass
@@ -242,7 +242,7 @@ def test_unrenderable_email_does_not_block_others(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dropped, and the next one is sent."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(replace(ORDER, mail="odd@example.org"))
     jobs.submit(ORDER)
     write = MailRenderer.render_message
@@ -255,12 +255,12 @@ def test_unrenderable_email_does_not_block_others(
     monkeypatch.setattr(MailRenderer, "render_message", faulty)
     with (
         run_smtp_sink(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         while sending.send_batch():
             pass
     assert [each["To"] for each in sink.messages] == ["me@example.org"]
-    assert letters.count_waiting() == 0
+    assert outbox.count_waiting() == 0
 
 
 @given(
@@ -308,20 +308,20 @@ def test_service_sends_emails(tmp_path: Path) -> None:
 
 def test_removed_job_gets_no_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """Error messages of the mail server are deleted and not stored later."""
-    jobs, letters, *_ = post
+    jobs, outbox, *_ = post
     number = jobs.submit(ORDER).number
-    (due,) = letters.claim()
-    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=False)
+    (due,) = outbox.claim()
+    outbox.record_failure(due, f"550 no such user {ORDER.mail}", is_final=False)
     jobs.change(number, states.remove)
-    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=True)
-    assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
+    outbox.record_failure(due, f"550 no such user {ORDER.mail}", is_final=True)
+    assert [(each.mail, each.message, each.due) for each in outbox.log(number)] == [("", "", None)]
 
 
 def test_international_host_in_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """It is shown in Unicode in emails and in ASCII in file names."""
-    jobs, letters, texts, _ = post
+    jobs, outbox, texts, _ = post
     job = jobs.submit(parse_order({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     body = texts.render_message(due, "unlost@example.org", 0.0).get_body(("plain",))
     assert body is not None
     assert "`xn--bcher-kva.example`" in body.get_content()

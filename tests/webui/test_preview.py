@@ -141,8 +141,8 @@ def test_preview_frame_cannot_navigate_away(operator: BrowserContext, evil: tupl
     expect(page.frame_locator("iframe").get_by_text("page refresh")).to_be_visible()
     assert page.title() == "Preview of lost.example"
     for path in ("admin", "recover", "jobs/" + key):
-        answer = evil[0].service.request("GET", f"/{path}")
-        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-        assert "access-control-allow-origin" not in answer.headers
+        response = evil[0].service.request("GET", f"/{path}")
+        assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+        assert "access-control-allow-origin" not in response.headers
     gone = evil[0].service.request("GET", urlsplit(preview).path + "nothing.html")
     assert (gone.status, gone.headers["content-security-policy"].startswith("sandbox;")) == (404, True)

@@ -73,7 +73,7 @@ def test_captures_under_any_domain() -> None:
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         results = await listed(client.captures(HOME))
         assert [(c.datetime, c.uri, c.migrated, c.archive) for c in results] == [
-            (moment, url_text, True, "today") for moment, url_text, _ in COPIES
+            (timestamp, url_text, True, "today") for timestamp, url_text, _ in COPIES
         ]
         assert (results[0].urim or "").startswith("http://archive.md:")
         assert await listed(client.captures("http://nowhere.example/")) == []
@@ -245,7 +245,7 @@ def test_without_timemap_the_timegate_is_queried() -> None:
         assert b"third" in body_of(await client.get(HOME))
         assert await client.last_capture_date(HOME) == "20160810200921"
         results, error = await collected(client.captures(HOME))
-        assert [capture.datetime for capture in results] == [moment for moment, _, _ in COPIES]
+        assert [capture.datetime for capture in results] == [timestamp for timestamp, _, _ in COPIES]
         assert error is None
         assert await client.get("http://nowhere.example/") is None
 

@@ -185,10 +185,10 @@ def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[
 
     async def run() -> None:
         async with proxied(origins, client, *faults) as it:
-            begun = it.clock.now()
+            start = it.clock.now()
             assert await it.dates() == DATES
             assert len(it.proxy.server.requests) == len(faults) + CLIENTS[client].requests
-            assert waited <= it.clock.now() - begun <= waited + 1
+            assert waited <= it.clock.now() - start <= waited + 1
 
     asyncio.run(run())
 

@@ -349,12 +349,12 @@ def test_listed_capture_is_fetched_from_its_urim() -> None:
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         fetched_captures = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
-        shown = [
+        displayed = [
             (fetched.capture.datetime, fetched.capture.mime, fetched.capture.migrated)
             for fetched in fetched_captures
             if fetched
         ]
-        assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
+        assert displayed == [(OLD, "text/html", True), (NEW, "image/png", False)]
         for fetched in fetched_captures:
             assert fetched is not None
             fetched.body.close()

@@ -308,8 +308,8 @@ def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
                         read_and_close(await client.get(f"{SITE}/", date))[1]
                         == read_and_close(await by_index.get(f"{SITE}/", date))[1]
                     )
-                shown = MementoClient(replace(archive, replay=None, migrated=("text/html",)), http_client)
-                capture, body = read_and_close(await shown.get(f"{SITE}/", "2013"))
+                displayed = MementoClient(replace(archive, replay=None, migrated=("text/html",)), http_client)
+                capture, body = read_and_close(await displayed.get(f"{SITE}/", "2013"))
                 assert capture.migrated
                 assert b"WB Insert" in body
                 assert capture.urim == known[0].urim
@@ -317,8 +317,8 @@ def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
                 await MementoClient(servers[0].archive("m", ArchiveKind.MEMENTO), http_client).get(f"{SITE}/moved")
             )
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
-            shown = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), http_client)
-            moved, _ = read_and_close(await shown.get(f"{SITE}/moved"))
+            displayed = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), http_client)
+            moved, _ = read_and_close(await displayed.get(f"{SITE}/moved"))
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
 
     asyncio.run(run())

@@ -59,7 +59,7 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
 
     has_checksums: whether the format has body checksums; then no changed page may be returned.
     """
-    chance = random.Random(seed)  # noqa: S311  the same every time
+    rng = random.Random(seed)  # noqa: S311  the same every time
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
 
     async def query(repository: CachedResponseClient) -> None:
@@ -81,9 +81,9 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
     for number in range(30):
         fetched = work / str(number)
         shutil.copytree(folder, fetched)
-        for path in chance.sample(files, min(6, len(files))):
+        for path in rng.sample(files, min(6, len(files))):
             position = fetched / path.relative_to(folder)
-            position.write_bytes(_changed(bytearray(position.read_bytes()), chance))
+            position.write_bytes(_changed(bytearray(position.read_bytes()), rng))
         asyncio.run(query(make(entry(kind, fetched))))
         shutil.rmtree(fetched)
 

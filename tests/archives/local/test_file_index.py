@@ -169,18 +169,18 @@ def test_cancellation_stops_indexing(folder: Path) -> None:
     seen: list[str] = []
 
     async def cancelled() -> None:
-        begun = asyncio.Event()
+        start = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def on_file(name: str) -> None:
             seen.append(name)
-            loop.call_soon_threadsafe(begun.set)
+            loop.call_soon_threadsafe(start.set)
             go_on.wait(10)
 
         go_on = Event()
         here = files(folder, on_file=on_file)
         task = asyncio.create_task(here.last_capture_date("http://example.com/1"))
-        await begun.wait()
+        await start.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -121,8 +121,8 @@ def test_capture_has_the_headers_of_its_record(folder: Path) -> None:
 
 def test_fetch_returns_the_named_record(tmp_path: Path) -> None:
     """Two records of one URL and second are distinguished by file and offset."""
-    moment = "2014-02-10T00:00:01Z"
-    write(tmp_path / "w" / "a.warc.gz", page(HOME, moment, b"one"), page(HOME, moment, b"two"))
+    timestamp = "2014-02-10T00:00:01Z"
+    write(tmp_path / "w" / "a.warc.gz", page(HOME, timestamp, b"one"), page(HOME, timestamp, b"two"))
     here = files(tmp_path / "w")
     results = listed(here.captures(HOME))
     assert [body_of(run(here.fetch(capture))) for capture in results] == [b"one", b"two"]

@@ -271,28 +271,28 @@ def test_too_many_urls_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
     """The next caller starts a new scan."""
-    begun, go_on = threading.Event(), threading.Event()
+    start, go_on = threading.Event(), threading.Event()
     read: list[str] = []
 
     def responses(position: Path, problems: Problems, left_out: Counter[str]) -> Generator[CachedResponse, None, None]:
         for response in har.read_har_responses(position, problems, left_out):
             read.append(response.uri)
             yield response
-            begun.set()
+            start.set()
             assert go_on.wait(30)
 
     entries = [har_entry(f"http://a.com/{number}") for number in range(5)]
     archive = har_of(tmp_path, *entries).archive
 
     async def query(*, has_waiter: bool) -> int:
-        begun.clear()
+        start.clear()
         go_on.clear()
         read.clear()
         repository = browser_cache.CachedResponseClient(
             archive, lambda position: position, responses, har.open_har_content
         )
         gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(start.wait, 30)
         stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if has_waiter else None
         await asyncio.sleep(0)
         gives_up.cancel()

@@ -42,8 +42,8 @@ class Answers:
         connection.sock = self._tls.wrap_socket(plain, server_hostname=NAME)
         try:
             connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, dict(answer.headers), answer.read()
+            response = connection.getresponse()
+            return response.status, dict(response.headers), response.read()
         finally:
             connection.close()
 
@@ -70,59 +70,59 @@ def answering(
 
 def test_the_index_knows_what_peers_ask(signed: tuple[Path, Path]) -> None:
     """Wildcards, fields, filters, text, JSON with keys to go on, and numbered pages up to an empty one."""
-    with answering(signed) as answers:
-        rows = json.loads(answers.index("url=lost.example/*&output=json&fl=timestamp,original"))
+    with answering(signed) as responses:
+        rows = json.loads(responses.index("url=lost.example/*&output=json&fl=timestamp,original"))
         assert rows[0] == ["timestamp", "original"]
         assert len(rows) == 6
-        good = answers.index("url=lost.example/*&filter=statuscode:200&filter=!mimetype:image/.*&fl=timestamp")
+        good = responses.index("url=lost.example/*&filter=statuscode:200&filter=!mimetype:image/.*&fl=timestamp")
         assert good.split() == [b"20120101000000", b"20140101000000"]
-        cut = json.loads(answers.index("url=lost.example/*&output=json&fl=timestamp&limit=2&showResumeKey=true"))
+        cut = json.loads(responses.index("url=lost.example/*&output=json&fl=timestamp&limit=2&showResumeKey=true"))
         assert cut[-2:] == [[], ["2"]]
-        assert answers.index("url=lost.example/*&page=0").count(b"\n") == 5
-    with answering(signed) as answers:
-        assert answers.index("url=lost.example/*&page=1") == b""
-        assert answers.index("url=nobody.example/*&output=json") == b"[]\n"
+        assert responses.index("url=lost.example/*&page=0").count(b"\n") == 5
+    with answering(signed) as responses:
+        assert responses.index("url=lost.example/*&page=1") == b""
+        assert responses.index("url=nobody.example/*&output=json") == b"[]\n"
 
 
 def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]) -> None:
     """Raw, with the whole address as for a proxy, all of it escaped; a revisit has the type of what it repeats."""
-    with answering(signed) as answers:
+    with answering(signed) as responses:
         escaped = "http://lost.example/a%3Fx%3D1%26y%3D2"
         for path in (f"/web/20140101000000id_/{PAGE}", f"{BASE}/web/20140101000000id_/{escaped}"):
-            status, headers, body = answers.get(path)
+            status, headers, body = responses.get(path)
             assert (status, body) == (200, b"<p>two</p>")
             assert headers["Memento-Datetime"] == "Wed, 01 Jan 2014 00:00:00 GMT"
-        _, headers, body = answers.get("/web/20150101000000id_/http://lost.example/b.png")
+        _, headers, body = responses.get("/web/20150101000000id_/http://lost.example/b.png")
         assert (headers["Content-Type"], body) == ("image/png", b"png")
-        status, headers, _ = answers.get(f"/web/{PAGE}", Accept_Datetime="Sun, 01 Dec 2013 00:00:00 GMT")
+        status, headers, _ = responses.get(f"/web/{PAGE}", Accept_Datetime="Sun, 01 Dec 2013 00:00:00 GMT")
         assert (status, headers["Location"]) == (302, f"{BASE}/web/20140101000000/{PAGE}")
 
 
 def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path, Path]) -> None:
     """One question beyond the limit is refused with the time to wait; one before that is over counts as too soon."""
-    with answering(signed) as answers:
+    with answering(signed) as responses:
         asked = [
-            answers.get("/cdx/search/cdx?url=lost.example") for _ in range(REQUESTS_PER_WINDOW[RequestKind.INDEX] + 2)
+            responses.get("/cdx/search/cdx?url=lost.example") for _ in range(REQUESTS_PER_WINDOW[RequestKind.INDEX] + 2)
         ]
         assert [status for status, _, _ in asked[-3:]] == [200, 429, 429]
         assert asked[-1][1]["Retry-After"] == "10"
-        assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own
-        assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
-        clock = answers.machine.clock
+        assert responses.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own
+        assert (responses.machine.refused, responses.machine.too_soon) == (2, 1)
+        clock = responses.machine.clock
         assert isinstance(clock, VirtualClock)
         clock.advance(WINDOW_SECONDS)
-        assert answers.get("/cdx/search/cdx?url=lost.example")[0] == 200
-        assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
+        assert responses.get("/cdx/search/cdx?url=lost.example")[0] == 200
+        assert (responses.machine.refused, responses.machine.too_soon) == (2, 1)
 
 
 def test_transfers_break_off_as_often_as_they_are_told_to(signed: tuple[Path, Path]) -> None:
     """Half of a copy comes, then nothing; after that it comes whole. An archive that is busy once says so once."""
     troubles = {("20120101000000", PAGE): TransferFault("cut", 1), ("20140101000000", PAGE): TransferFault("503", 1)}
-    with answering(signed, troubles) as answers:
+    with answering(signed, troubles) as responses:
         with pytest.raises(http.client.IncompleteRead) as broken:
-            answers.get(f"/web/20120101000000id_/{PAGE}")
+            responses.get(f"/web/20120101000000id_/{PAGE}")
         assert broken.value.partial == b"<p>on"
-        assert answers.get(f"/web/20120101000000id_/{PAGE}")[2] == b"<p>one</p>"
-        status, headers, _ = answers.get(f"/web/20140101000000id_/{PAGE}")
+        assert responses.get(f"/web/20120101000000id_/{PAGE}")[2] == b"<p>one</p>"
+        status, headers, _ = responses.get(f"/web/20140101000000id_/{PAGE}")
         assert (status, headers["Retry-After"]) == (503, "2")
-        assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200
+        assert responses.get(f"/web/20140101000000id_/{PAGE}")[0] == 200

@@ -80,8 +80,8 @@ def run(file: Path, work: Callable[[CheckSetup], Awaitable[None]]) -> None:
             visit, _ = history.begin_visit(clock.now())
             present = history.current_visit(visit)
             present.record_live(PAGES)
-            async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as courier:
-                await work(CheckSetup(present, courier, clock))
+            async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as client:
+                await work(CheckSetup(present, client, clock))
 
     asyncio.run(working())
 

@@ -37,15 +37,15 @@ def visit(
     answers: bool = True,
 ) -> int:
     """Make a visit with these listed captures; return the number of visits that lost their dates."""
-    begun, struck = history.begin_visit(time)
-    present = history.current_visit(begun)
+    start, struck = history.begin_visit(time)
+    present = history.current_visit(start)
     present.record_live(seen)
     present.mark_crawled()
     if answers:
         present.record_listing(
             ListingResult("a", URL, True), {live_resource(path).key: each for path, each in (stored or {}).items()}
         )
-    history.finish_visit(begun, ["a"])
+    history.finish_visit(start, ["a"])
     return struck
 
 
@@ -96,11 +96,11 @@ def test_clock_jump_makes_visits_undated(history: VisitHistory) -> None:
 
 def test_interrupted_visit_is_resumed_or_discarded(history: VisitHistory) -> None:
     """It is discarded when another one begins."""
-    begun, _ = history.begin_visit(0)
-    history.current_visit(begun).record_live([live_resource("a")])
+    start, _ = history.begin_visit(0)
+    history.current_visit(start).record_live([live_resource("a")])
     found = history.unfinished_visit()
     assert found is not None
-    assert (found.id, found.stage) == (begun.id, VisitStage.BEGUN)
+    assert (found.id, found.stage) == (start.id, VisitStage.BEGUN)
     history.begin_visit(DAY)
     assert rows(history, "live") == 0
     assert rows(history, "visit") == 1
@@ -111,8 +111,8 @@ def test_urls_with_the_same_key_are_one_resource(history: VisitHistory) -> None:
     page = live_resource("a")
     redirect = LiveResource("https://www.site.example/a", page.key, CrawlOutcome.FETCHED, 301)
     for order in ([page, redirect], [redirect, page]):
-        begun, _ = history.begin_visit(0)
-        present = history.current_visit(begun)
+        start, _ = history.begin_visit(0)
+        present = history.current_visit(start)
         present.record_live(order)
         (availability,) = present.availabilities([])
         assert availability.live.uri == page.uri

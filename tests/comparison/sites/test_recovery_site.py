@@ -206,8 +206,8 @@ def test_a_forged_state_is_not_trusted(said: dict[str, object] | None, tmp_path:
     RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]))()
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as state, state:
         (data,) = state.execute("SELECT data FROM record").fetchone()
-        kept = json.loads(data)
-        kept["capture"].update(said or {})
-        state.execute("UPDATE record SET data = ?", (json.dumps(kept) if said else "[" * 100_000,))
+        stored = json.loads(data)
+        stored["capture"].update(said or {})
+        state.execute("UPDATE record SET data = ?", (json.dumps(stored) if said else "[" * 100_000,))
     with pytest.raises(InputError, match="not the state of a recovery: the record of"):
         open_site(tmp_path)

@@ -58,8 +58,8 @@ def test_paths_without_a_site_are_rejected(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(record())
     (tmp_path / "links" / "a.warc").symlink_to("../crawl/a.warc")
     (tmp_path / "bad.wacz").write_bytes(b"PK\3\4 and no more")
-    for name, kind, said in cases:
-        with pytest.raises(kind, match=said):
+    for name, kind, output in cases:
+        with pytest.raises(kind, match=output):
             open_site(tmp_path / name)
 
 

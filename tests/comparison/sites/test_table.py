@@ -13,10 +13,10 @@ def test_the_latest_with_a_body_counts(copies: list[tuple[str, int, int]]) -> No
     """Whatever the order; of equally good ones the last."""
     table = ResourceTable()
     best: dict[str, tuple[tuple[bool, int], int]] = {}
-    for number, (name, moment, size) in enumerate(copies):
-        table.add(name, f"http://{name}/", moment, NO_DATE, "a/b", bytes(20), size, None, (number, 0, 0))
-        if name not in best or best[name][0] <= (size > 0, moment):
-            best[name] = ((size > 0, moment), number)
+    for number, (name, timestamp, size) in enumerate(copies):
+        table.add(name, f"http://{name}/", timestamp, NO_DATE, "a/b", bytes(20), size, None, (number, 0, 0))
+        if name not in best or best[name][0] <= (size > 0, timestamp):
+            best[name] = ((size > 0, timestamp), number)
     assert {name: table.locate(each.place)[0] for name, each in table.items()} == {
         name: number for name, (_, number) in best.items()
     }
@@ -29,9 +29,17 @@ def test_a_resource_takes_little_memory() -> None:
     table = ResourceTable()
     for number in range(count):
         name = f"example.com/a/folder/page-{number}.html"
-        digest, moment = number.to_bytes(20, "big"), 20140101000000 + number
+        digest, timestamp = number.to_bytes(20, "big"), 20140101000000 + number
         table.add(
-            name, f"http://www.{name}", moment, moment, f"text/{'html'}", digest, 5_000 + number, None, (0, number, 0)
+            name,
+            f"http://www.{name}",
+            timestamp,
+            timestamp,
+            f"text/{'html'}",
+            digest,
+            5_000 + number,
+            None,
+            (0, number, 0),
         )
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()

@@ -85,8 +85,8 @@ def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
     assert unlost("index", "build", *map(str, warcs), "-o", str(index)).returncode == 0
     with pywb.serve_index(index, folder / "warc", tmp_path / "pywb") as archive:
         for record in found:
-            moment = "".join(char for char in record.headers["WARC-Date"] if char.isdigit())
-            response = archive.fetch(moment, record.uri)
+            timestamp = "".join(char for char in record.headers["WARC-Date"] if char.isdigit())
+            response = archive.fetch(timestamp, record.uri)
             number = record.uri[-6]
             if record.profile == "server-not-modified":
                 assert (response.status, response.body) == (304, b"")

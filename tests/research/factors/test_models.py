@@ -22,12 +22,12 @@ PLANTED = (0.3, 0.8, -0.5, 0.02)
 
 def drawn(count: int, seed: int, outcome: Callable[[float, random.Random], float]) -> list[list[float]]:
     """Return rows of three columns of different scales and what came of each, by the planted coefficients."""
-    dice = random.Random(seed)  # noqa: S311  not for secrets
+    rng = random.Random(seed)  # noqa: S311  not for secrets
     rows = []
     for _ in range(count):
-        first = dice.gauss(0, 1)
-        row = [first, 0.5 * first + dice.gauss(0, 1), 1000 + 20 * dice.gauss(0, 1)]
-        rows.append([*row, outcome(PLANTED[0] + sum(a * b for a, b in zip(PLANTED[1:], row, strict=True)), dice)])
+        first = rng.gauss(0, 1)
+        row = [first, 0.5 * first + rng.gauss(0, 1), 1000 + 20 * rng.gauss(0, 1)]
+        rows.append([*row, outcome(PLANTED[0] + sum(a * b for a, b in zip(PLANTED[1:], row, strict=True)), rng)])
     return rows
 
 
@@ -122,8 +122,8 @@ def test_perfect_separation_is_penalised_and_reported() -> None:
 
 def test_quasi_separation_is_penalised() -> None:
     """A column of 0 and 1 whose ones all came back has no finite odds, though others did not."""
-    dice = random.Random(5)  # noqa: S311  not for secrets
-    rows = [[float(number < 40), float(number < 40 or dice.random() < 0.5)] for number in range(200)]
+    rng = random.Random(5)  # noqa: S311  not for secrets
+    rows = [[float(number < 40), float(number < 40 or rng.random() < 0.5)] for number in range(200)]
     _, model = both(rows)
     assert model is not None
     assert model.is_penalised

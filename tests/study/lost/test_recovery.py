@@ -145,9 +145,9 @@ def test_simulated_archive_equals_warc_files(tmp_path: Path, monkeypatch: pytest
         plan = RecoverOptions(site.url, policy=RecoverPolicy.EXHAUSTIVE)
         asyncio.run(RecoveryScheduler(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
         warcs.close()
-    with StateReader(tmp_path / "theirs") as theirs, StateReader(tmp_path / "ours") as ours:
+    with StateReader(tmp_path / "theirs") as reference, StateReader(tmp_path / "ours") as ours:
         found = {(each.name, each.datetime, each.digest) for each in ours.chosen_captures()}
-        assert found == {(each.name, each.datetime, each.digest) for each in theirs.chosen_captures()}
+        assert found == {(each.name, each.datetime, each.digest) for each in reference.chosen_captures()}
     assert len(found) == len({each.uri for each in held})
 
 

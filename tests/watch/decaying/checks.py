@@ -42,15 +42,15 @@ def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> No
     paths = {address(base, path): path for path in truth.paths}
     for standing in checked.current.availabilities(checked.archives):
         path = paths[standing.live.uri]
-        shown = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
+        displayed = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
         assert {held.archive: held.copies for held in standing.held} == {
-            name: len(days) for name, days in shown.items() if days
+            name: len(days) for name, days in displayed.items() if days
         }
-        last = max((days[-1] for days in shown.values() if days), default=None)
+        last = max((days[-1] for days in displayed.values() if days), default=None)
         if path in files and last is not None:
             changed = files[path][1]
             assert standing.stale_days == max(0.0, changed - last - 0.5), path
-            changes = [type_of(path) in each.migrates for each in truth.behaviours if shown[each.id]]
+            changes = [type_of(path) in each.migrates for each in truth.behaviours if displayed[each.id]]
             assert standing.is_migrated == all(changes)
 
 

@@ -111,8 +111,8 @@ def test_site_without_a_server_is_unresponsive() -> None:
 def test_health_check_respects_robots_and_delay() -> None:
     """robots.txt is requested once, and requests are few."""
     links = "".join(f'<a href="/{number}">x</a>' for number in range(50))
-    answers = {f"/{number}": ScriptedResponse(200, HTML, f"<p>page {number}") for number in range(50)}
-    answers |= {
+    responses = {f"/{number}": ScriptedResponse(200, HTML, f"<p>page {number}") for number in range(50)}
+    responses |= {
         "/": ScriptedResponse(200, HTML, f"<p>home{links}"),
         "/robots.txt": ScriptedResponse(200, {}, "User-agent: *\nDisallow: /3"),
     }
@@ -122,7 +122,7 @@ def test_health_check_respects_robots_and_delay() -> None:
         again = await check_health(f"{server.base}/", found.pages, fetcher)
         assert again.health is SiteHealth.FINE
 
-    server = run_with_server(answers, work)
+    server = run_with_server(responses, work)
     assert server.requests.count("/robots.txt") == 1
     assert len(server.requests) < 30
     assert "/3" not in server.requests

@@ -90,15 +90,15 @@ class WatchedSite:
         async with (
             fake_wayback(filter_of_pages[:1], self.clock) as first,
             fake_wayback(filter_of_pages, self.clock) as second,
-            ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as courier,
+            ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as client,
         ):
             self.servers = first, second
             single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
             router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploring=0)
-            lists = {first.archive().id: create_client(first.archive(), courier)}
+            lists = {first.archive().id: create_client(first.archive(), client)}
             means = ArchiveAccess(
-                {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router
+                {each.id: each for each in registry}, lists, UpstreamClient(client, self.clock), router
             )
             yield Watcher(
                 self.file,
@@ -134,8 +134,8 @@ def site() -> FlakySite:
 
 def recording_hook(file: Path) -> str:
     """Return a command that writes its arguments to a file."""
-    said = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
-    code = f"import json, os, sys; open({str(file)!r}, 'a').write({said})"
+    output = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
+    code = f"import json, os, sys; open({str(file)!r}, 'a').write({output})"
     return f"{sys.executable} -c \"{code}\" first 'second word'"
 
 
