@@ -188,7 +188,7 @@ def test_listener_failures_do_not_affect_the_result(caplog: pytest.LogCaptureFix
             assert len(recording.results) == 3
             outcomes_ = [
                 (each.report.archive, each.final_outcome, each.endpoint, len(each.mementos))
-                for each in recording.answers
+                for each in recording.upstream_results
             ]
             assert sorted(outcomes_) == [("a", "hit", "timemap", 1)] * 3 + [("f", "reset", "timemap", 0)] * 3
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.aggregate.holdings_setup import OTHER, PAGE, ROWS, HoldingsSetup, replace_file
 from tests.aggregate.maps import archive, filter_of_pages
-from tests.archives.stubs import Answers, reply
+from tests.archives.stubs import StubHttpClient, reply
 from tests.external.local_server import serve_handler
 from tests.external.nginx import serve_folder
 from tests.virtual_clock import VirtualClock
@@ -172,7 +172,7 @@ def test_invalid_validators_and_large_bodies_are_rejected(tmp_path: Path) -> Non
 def test_full_disk_does_not_replace_the_loaded_map(tmp_path: Path) -> None:
     """It is reported, and the next refresh may succeed."""
     url = "http://a.example/map"
-    client = Answers(reply(url, ROWS.encode()))
+    client = StubHttpClient(reply(url, ROWS.encode()))
     setup = HoldingsSetup(tmp_path, archive("a", mementomap=url), courier=client)
     (tmp_path / "cache").write_text("a file where the folder should be")
 

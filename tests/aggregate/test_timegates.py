@@ -111,7 +111,7 @@ def test_a_timegate_is_enough(date: str, expected: str) -> None:
             (expected, "a", f"http://a.example/{expected}/{PAGE}")
         ]
         assert (outcomes(found), found.is_selection, single.requested) == ({"a": "hit"}, True, ["gate"])
-        assert single.listener.answers[0].endpoint == "timegate"
+        assert single.listener.upstream_results[0].endpoint == "timegate"
 
     run_with_archive(work, redirecting(), hang)
 

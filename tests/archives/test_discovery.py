@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.stubs import Answers, reply
+from tests.archives.stubs import StubHttpClient, reply
 from unlost.archives import MapLink, discover_maps, maps_in_headers, maps_in_page
 from unlost.registry import Archive, ArchiveKind
 
@@ -105,9 +105,9 @@ def test_hostile_pages_are_searched_in_bounded_time() -> None:
 
 def discovered(*responses: object, timemap: object = None) -> tuple[list[str], list[str], int]:
     """Return the maps found, the requested URLs, and the number of problems."""
-    http_client = Answers(*responses)  # type: ignore[arg-type]
+    http_client = StubHttpClient(*responses)  # type: ignore[arg-type]
     results = asyncio.run(discover_maps(ARCHIVE, http_client, PAGE, timemap))  # type: ignore[arg-type]
-    return [link.source for link in results.maps], http_client.asked, len(results.problems)
+    return [link.source for link in results.maps], http_client.requests, len(results.problems)
 
 
 def test_given_response_is_searched_first() -> None:

@@ -210,7 +210,7 @@ def test_killed_check_resumes(
     before = [] if is_left else list(running.requests)  # a finished check is removed, and the next starts from scratch
     running.requests[: len(before)] = []
     assert run_to_end(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
-    # To the site, to both archives, and to one of them for copies, there is one request at a time, or a few.
+    # Requests to the site, to both archives and for captures from one of them are sent one at a time, or a few.
     for requests in filter(None, (before, running.requests)):
         assert repeated_requests(requests) <= repeated_requests(check_undisturbed[1]) + 4 * POINTS
     assert set(running.requests) == set(check_undisturbed[1])
@@ -263,14 +263,14 @@ def test_killed_visit_resumes(
 ) -> None:
     """The history is that of two undisturbed visits, whichever was killed; no files are left over."""
     prepare(tmp_path, running)
-    if round_ % 2:  # the second one looks at known pages first
+    if round_ % 2:  # the second one visits known pages first
         run_to_end(tmp_path, watch(running, tmp_path))
     if kill_repeatedly(round_, watch(running, tmp_path), tmp_path, starting, killer, running, first=25):
         run_to_end(tmp_path, watch(running, tmp_path))
     if not round_ % 2:
         run_to_end(tmp_path, watch(running, tmp_path))
     assert stored_visits(tmp_path) == watch_undisturbed[0]
-    # A look at the site, robots.txt and up to nine pages, is of one moment: it is made again if it was interrupted.
+    # An interrupted visit of the site (robots.txt and up to nine pages) is repeated from the start.
     assert len(running.requests) <= len(watch_undisturbed[1]) + (10 + 4) * POINTS
     is_looked_at = len(running.requests) <= len(watch_undisturbed[1]) + 4 * POINTS
     print("nothing but what was on its way was asked again" if is_looked_at else "a look was made again")

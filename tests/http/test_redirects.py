@@ -56,7 +56,7 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "asked"),
+    ("places", "requests"),
     [
         ({"/": "/"}, 1),
         ({"/": "/a", "/a": "/b", "/b": "/a"}, 3),
@@ -76,13 +76,13 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
         "empty name", "no name",
     ],
 )  # fmt: skip
-def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
+def test_endless_redirects_end(places: dict[str, str], requests: int) -> None:
     """A loop, too many hops, or an invalid URL."""
 
     async def run() -> None:
         async with run_server(redirecting(places)) as it:
             assert await kind_of(it) == "redirects"
-            assert len(it.server.requests) == asked
+            assert len(it.server.requests) == requests
             assert it.clock.slept == []
 
     asyncio.run(run())

@@ -151,8 +151,8 @@ def test_trailing_dot_of_a_host_is_ignored_for_certificates(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Certificates have names without it."""
-    asked: list[str | None] = []
-    trusted.sni_callback = lambda _, name, __: asked.append(name)
+    server_names: list[str | None] = []
+    trusted.sni_callback = lambda _, name, __: server_names.append(name)
     monkeypatch.setattr(pool.default_ssl_context(), "check_hostname", False)
 
     async def ask() -> None:
@@ -160,7 +160,7 @@ def test_trailing_dot_of_a_host_is_ignored_for_certificates(
             url = f"https://a.example.:{it.server.port}/"
             archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=url)
             assert (await it.http_client.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
-        assert asked == ["a.example"]
+        assert server_names == ["a.example"]
 
     run(ask)
 

@@ -144,12 +144,12 @@ def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPat
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(resolver.resolve("a.example", 80), 0.001)
-        asked = [asyncio.create_task(resolver.resolve(f"{name}.example", 80)) for name in "aabc"]
+        lookups = [asyncio.create_task(resolver.resolve(f"{name}.example", 80)) for name in "aabc"]
         await asyncio.sleep(0)
-        asked[0].cancel()
+        lookups[0].cancel()
         await asyncio.sleep(0)
         response.set()
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        found = await asyncio.gather(*lookups, return_exceptions=True)
         assert looked == ["a.example", "b.example", "c.example"]
         assert [type(each) for each in found] == [asyncio.CancelledError, list, list, socket.gaierror]
         await resolver.resolve("a.example", 80)

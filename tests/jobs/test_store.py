@@ -80,7 +80,7 @@ def test_queue_positions_and_moves(jobs: JobStore) -> None:
     numbers = queued(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
     requested = list(numbers)
-    # So many between the same two that there is no room left between their turns.
+    # So many between the same two jobs that their priorities have no room between them.
     for step in range(60):
         moved, place = requested[-1 - step % 2], 2 + step % 3
         jobs.move(moved, place)

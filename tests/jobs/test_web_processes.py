@@ -1,4 +1,4 @@
-"""Two web processes behind a real nginx with one PostgreSQL share all state."""
+"""Two web processes with a real nginx as reverse proxy and one PostgreSQL share all state."""
 
 import http.client
 import json

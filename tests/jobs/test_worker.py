@@ -33,7 +33,7 @@ from unlost.export import MANIFEST_NAME
 from unlost.http import DEFAULT_SHARE
 from unlost.jobs import EVENTS, JOBS, Database, Job, JobState, OrderLimits, file_url, states
 
-IN_FLIGHT = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
+IN_FLIGHT = 2 * 3  # requests of a killed worker: to two archives, on two connections, and prefetched ones
 
 # Slow tests that do the same with either database: one in every run, the other in the long one.
 ON_POSTGRESQL = [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"]

@@ -35,13 +35,13 @@ def test_worker_that_is_disconnected_and_reconnects(tmp_path: Path) -> None:
                 wait_until(lambda: first.says("no beat for as long as its lease"))
             assert_complete(jobs, done)
             assert (done.state, done.generation) == (JobState.COMPLETE, 2)
-            asked = len(lost.replays())
+            requests = len(lost.replays())
             away.reconnect()
             wait_until(lambda: first.says(f"job {job.number} left"))
             assert jobs.jobs.get(job.number) == done, "what it still says is not believed"
             again = jobs.order()
             assert_complete(jobs, jobs.wait_until_ended(again))
             assert jobs.jobs.get(again.number).generation == 1
-            assert len(lost.replays()) <= asked + FILES + 2 * 3, "it does not go on with what it had"
+            assert len(lost.replays()) <= requests + FILES + 2 * 3, "it does not continue its job"
             assert_complete(jobs, done)
             assert jobs.jobs.get(job.number) == done

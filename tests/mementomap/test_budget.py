@@ -71,7 +71,7 @@ def weigh_map(path: Path, fields: int = 1, queries: Path | None = None) -> _core
     )
 
 
-def can_roll_up(node: slow.Weighed) -> bool:
+def can_roll_up(node: slow.WeightedNode) -> bool:
     """Return whether a node may be rolled up: not a top-level domain, an IP address or a node of the last level."""
     if not node.wildcard:
         return False

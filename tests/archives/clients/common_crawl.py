@@ -60,7 +60,7 @@ def data_port(warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield port
 
 
-Asked = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
+Scenario = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ def ask(warcs: Path, data_port: int) -> Callable[..., Any]:
         Crawl("CC-MAIN-2014-10", read_rows(warcs / "crawl-data" / "old.warc.gz", "crawl-data/old.warc.gz"), OLD),
     ]
 
-    def run(scenario: Asked[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  options of the class
+    def run(scenario: Scenario[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  options of the class
         async def run_with_server() -> T:
             async with fake_common_crawl([replace(crawl, rows=[*crawl.rows]) for crawl in crawls]) as fake:
                 url = data if data.startswith("http") else f"http://127.0.0.1:{data_port}{data}"

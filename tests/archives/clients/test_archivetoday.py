@@ -37,11 +37,11 @@ class LoopbackResolver:
         return [literal_address_info(HostPort("127.0.0.1", port))]
 
 
-Asked = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
+Scenario = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
 
 
 def run_scenario(
-    scenario: Asked[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True
+    scenario: Scenario[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True
 ) -> T:
     """Run a scenario with a client of the fake archive."""
     time = clock or VirtualClock()

@@ -80,11 +80,11 @@ class RecordingHttpClient:
 
     def __init__(self, http_client: HttpClient) -> None:
         self._courier = http_client
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
         """Record and send the request."""
-        self.asked.append(request.url)
+        self.requests.append(request.url)
         return await self._courier.send(archive, request)
 
 
@@ -148,7 +148,7 @@ def test_prefix_is_listed_with_few_requests(servers: list[pywb.Pywb], prefix: st
     async def scenario(clients: list[PywbClient], listening: RecordingHttpClient) -> None:
         results = await listed(clients[0].list_prefix(prefix))
         assert [capture.uri.removeprefix(SITE) for capture in results] == expected
-        assert len(listening.asked) == (2 if prefix.endswith("/") else 1)
+        assert len(listening.requests) == (2 if prefix.endswith("/") else 1)
 
     with_clients(servers, scenario)
 
@@ -177,8 +177,8 @@ def test_no_second_page_is_requested(servers: list[pywb.Pywb]) -> None:
         results, error = await collected(clients[2].list_prefix("http://other.example"))
         assert len(results) == 20
         assert isinstance(error, ListCutError)
-        assert len(listening.asked) == 1
-        assert "page" not in parse_qs(urlsplit(listening.asked[0]).query)
+        assert len(listening.requests) == 1
+        assert "page" not in parse_qs(urlsplit(listening.requests[0]).query)
 
     with_clients(servers, scenario, rows_per_page=20)
 
@@ -220,7 +220,7 @@ def test_last_capture_date(servers: list[pywb.Pywb]) -> None:
     async def scenario(clients: list[PywbClient], listening: RecordingHttpClient) -> None:
         results = [await client.last_capture_date(SITE) for client in clients]
         assert results == ["20160210000001", "20150701000000", None]
-        assert len(listening.asked) == 3
+        assert len(listening.requests) == 3
 
     with_clients(servers, scenario)
 

@@ -19,7 +19,7 @@ from tests.archives.clients.timemaps import (
     with_archive,
 )
 from tests.archives.helpers import collected, listed
-from tests.archives.stubs import Answers, reply
+from tests.archives.stubs import StubHttpClient, reply
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer
 from unlost.archives import MementoClient
 from unlost.archives import timemap as archives_timemap
@@ -76,7 +76,7 @@ def test_mementos_before_a_failure_are_yielded() -> None:
 def test_mementos_before_a_timeout_are_yielded() -> None:
     """A caller that cancels during the second page has the first one."""
 
-    class Hangs(Answers):
+    class Hangs(StubHttpClient):
         async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
             if request.url.endswith("/2"):
                 waiting.set()

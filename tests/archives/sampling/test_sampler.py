@@ -53,13 +53,13 @@ class ScriptedArchive:
     ) -> None:
         self.archive = Archive("a", "A", ArchiveKind.MEMENTO)
         self.fetched: list[Capture] = []
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._captures = captures
         self._copies = fetched_captures or {}
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the prepared captures, then raise the prepared error."""
-        self.asked.append(uri)
+        self.requests.append(uri)
         for each in self._captures.get(uri, []):
             if isinstance(each, UnlostError):
                 raise each
@@ -76,16 +76,16 @@ class ScriptedArchive:
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError(prefix, first, last)
         yield
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError
 
 
@@ -117,9 +117,9 @@ def test_every_kind_of_outcome_is_stored(tmp_path: Path) -> None:
             "com,a)/held 2015 text/html 1+",
             "com,a)/odd 2014 - 1+",
         ]
-        archive.asked.clear()
+        archive.requests.clear()
         asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run())
-        assert archive.asked == ["http://a.com/cut-at-once", "http://a.com/half"]
+        assert archive.requests == ["http://a.com/cut-at-once", "http://a.com/half"]
 
 
 def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_unsupported_archive_raises(tmp_path: Path) -> None:
     with state_of(tmp_path, archive._captures) as state:
         with pytest.raises(UnsupportedError):
             asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
-        assert (len(archive.asked), state.count_outcomes()) == (1, {"": 9})
+        assert (len(archive.requests), state.count_outcomes()) == (1, {"": 9})
 
 
 def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:

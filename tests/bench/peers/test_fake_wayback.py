@@ -1,4 +1,4 @@
-"""The made-up Wayback Machine answers as the real one is known to, refuses who asks too much, and breaks off."""
+"""Tests of the fake Wayback Machine: responses, rate limits and transfer faults."""
 
 import http.client
 import json
@@ -27,16 +27,16 @@ STORED = [
 ]
 
 
-class Answers:
-    """What it says, over a connection that trusts its certificate for its name."""
+class ArchiveConnection:
+    """A connection to the archive that trusts its certificate."""
 
-    def __init__(self, machine: RateLimitedWayback, port: int, trusted: Path) -> None:
-        self.machine = machine
+    def __init__(self, archive: RateLimitedWayback, port: int, trusted: Path) -> None:
+        self.archive = archive
         self._port = port
         self._tls = ssl.create_default_context(cafile=str(trusted))
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Ask for a path."""
+        """Request a path; return status, headers and body."""
         connection = http.client.HTTPConnection(NAME)
         plain = socket.create_connection(("127.0.0.1", self._port), 30)
         connection.sock = self._tls.wrap_socket(plain, server_hostname=NAME)
@@ -48,29 +48,29 @@ class Answers:
             connection.close()
 
     def index(self, query: str) -> bytes:
-        """Ask the index."""
+        """Query the index."""
         return self.get(f"/cdx/search/cdx?{query}")[2]
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Give a certificate for its name, and the key."""
+def archive_certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Provide a certificate for the archive's host name, and its key."""
     return make_certificate(tmp_path_factory.mktemp("signed"), NAME)
 
 
 @contextmanager
-def answering(
-    signed: tuple[Path, Path], troubles: dict[tuple[str, str], TransferFault] | None = None
-) -> Iterator[Answers]:
-    """Run it."""
-    machine = RateLimitedWayback(list(STORED), VirtualClock(), faults=troubles or {}, response_seconds=0)
-    with serve_archive(machine, signed, 0) as port:
-        yield Answers(machine, port, signed[0])
+def run_archive(
+    archive_certificate: tuple[Path, Path], faults: dict[tuple[str, str], TransferFault] | None = None
+) -> Iterator[ArchiveConnection]:
+    """Run the archive."""
+    archive = RateLimitedWayback(list(STORED), VirtualClock(), faults=faults or {}, response_seconds=0)
+    with serve_archive(archive, archive_certificate, 0) as port:
+        yield ArchiveConnection(archive, port, archive_certificate[0])
 
 
-def test_the_index_knows_what_peers_ask(signed: tuple[Path, Path]) -> None:
-    """Wildcards, fields, filters, text, JSON with keys to go on, and numbered pages up to an empty one."""
-    with answering(signed) as responses:
+def test_index_supports_the_queries_of_peers(archive_certificate: tuple[Path, Path]) -> None:
+    """Wildcards, fields, filters, text, JSON with resume keys, and numbered pages up to an empty one."""
+    with run_archive(archive_certificate) as responses:
         rows = json.loads(responses.index("url=lost.example/*&output=json&fl=timestamp,original"))
         assert rows[0] == ["timestamp", "original"]
         assert len(rows) == 6
@@ -79,14 +79,14 @@ def test_the_index_knows_what_peers_ask(signed: tuple[Path, Path]) -> None:
         cut = json.loads(responses.index("url=lost.example/*&output=json&fl=timestamp&limit=2&showResumeKey=true"))
         assert cut[-2:] == [[], ["2"]]
         assert responses.index("url=lost.example/*&page=0").count(b"\n") == 5
-    with answering(signed) as responses:
+    with run_archive(archive_certificate) as responses:
         assert responses.index("url=lost.example/*&page=1") == b""
         assert responses.index("url=nobody.example/*&output=json") == b"[]\n"
 
 
-def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]) -> None:
-    """Raw, with the whole address as for a proxy, all of it escaped; a revisit has the type of what it repeats."""
-    with answering(signed) as responses:
+def test_replay_accepts_the_url_forms_of_clients(archive_certificate: tuple[Path, Path]) -> None:
+    """Raw replay, absolute request targets, and escaped URLs; a revisit has the type of its original."""
+    with run_archive(archive_certificate) as responses:
         escaped = "http://lost.example/a%3Fx%3D1%26y%3D2"
         for path in (f"/web/20140101000000id_/{PAGE}", f"{BASE}/web/20140101000000id_/{escaped}"):
             status, headers, body = responses.get(path)
@@ -98,27 +98,27 @@ def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]
         assert (status, headers["Location"]) == (302, f"{BASE}/web/20140101000000/{PAGE}")
 
 
-def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path, Path]) -> None:
-    """One question beyond the limit is refused with the time to wait; one before that is over counts as too soon."""
-    with answering(signed) as responses:
-        asked = [
+def test_requests_above_the_limit_are_refused_until_retry_after(archive_certificate: tuple[Path, Path]) -> None:
+    """A request above the limit gets 429 with Retry-After; an earlier retry counts as too soon."""
+    with run_archive(archive_certificate) as responses:
+        attempts = [
             responses.get("/cdx/search/cdx?url=lost.example") for _ in range(REQUESTS_PER_WINDOW[RequestKind.INDEX] + 2)
         ]
-        assert [status for status, _, _ in asked[-3:]] == [200, 429, 429]
-        assert asked[-1][1]["Retry-After"] == "10"
-        assert responses.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own
-        assert (responses.machine.refused, responses.machine.too_soon) == (2, 1)
-        clock = responses.machine.clock
+        assert [status for status, _, _ in attempts[-3:]] == [200, 429, 429]
+        assert attempts[-1][1]["Retry-After"] == "10"
+        assert responses.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # replay has its own limit
+        assert (responses.archive.refused, responses.archive.too_soon) == (2, 1)
+        clock = responses.archive.clock
         assert isinstance(clock, VirtualClock)
         clock.advance(WINDOW_SECONDS)
         assert responses.get("/cdx/search/cdx?url=lost.example")[0] == 200
-        assert (responses.machine.refused, responses.machine.too_soon) == (2, 1)
+        assert (responses.archive.refused, responses.archive.too_soon) == (2, 1)
 
 
-def test_transfers_break_off_as_often_as_they_are_told_to(signed: tuple[Path, Path]) -> None:
-    """Half of a copy comes, then nothing; after that it comes whole. An archive that is busy once says so once."""
-    troubles = {("20120101000000", PAGE): TransferFault("cut", 1), ("20140101000000", PAGE): TransferFault("503", 1)}
-    with answering(signed, troubles) as responses:
+def test_transfers_fail_as_often_as_configured(archive_certificate: tuple[Path, Path]) -> None:
+    """A transfer breaks off after half of the body and then succeeds; a 503 occurs once."""
+    faults = {("20120101000000", PAGE): TransferFault("cut", 1), ("20140101000000", PAGE): TransferFault("503", 1)}
+    with run_archive(archive_certificate, faults) as responses:
         with pytest.raises(http.client.IncompleteRead) as broken:
             responses.get(f"/web/20120101000000id_/{PAGE}")
         assert broken.value.partial == b"<p>on"

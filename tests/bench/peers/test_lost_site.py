@@ -1,4 +1,4 @@
-"""The made-up lost site is the same each time, and each of its resources is as difficult as it says."""
+"""Tests of the lost site: it is deterministic, and each resource has the difficulty of its kind."""
 
 import gzip
 
@@ -8,18 +8,18 @@ from tests.external.wayback_cdx import StoredCapture
 
 
 def captures(site: Site, resource: Resource) -> list[StoredCapture]:
-    """Return what is stored of a resource, by date."""
+    """Return the captures of a resource by date."""
     return sorted((row for row in site.captures if row.original == resource.uri), key=lambda row: row.timestamp)
 
 
-def test_it_is_the_same_each_time() -> None:
-    """Nothing of it is random."""
+def test_site_is_deterministic() -> None:
+    """Two sites are equal."""
     assert make_lost_site(2) == make_lost_site(2)
     assert len(make_lost_site(2).resources) > len(make_lost_site(1).resources)
 
 
-def test_what_is_right_can_be_had() -> None:
-    """Of every resource there is a good capture with the right body, whose transfer does not always break off."""
+def test_correct_body_can_be_fetched() -> None:
+    """Every resource has a good capture with the correct body, whose transfer can succeed."""
     site = make_lost_site(2)
     assert len({resource.uri for resource in site}) == len(site.resources)
     for resource in site:
@@ -33,8 +33,8 @@ def test_what_is_right_can_be_had() -> None:
         assert resource.body not in resource.other_bodies
 
 
-def test_what_is_difficult_is_there() -> None:
-    """The last captures are what the kinds say."""
+def test_last_captures_match_the_kind() -> None:
+    """The last captures have the fault that the kind names."""
     site = make_lost_site(1)
     last = {resource.kind: captures(site, resource)[-1] for resource in site}
     assert last["a 404 since"].statuscode == 404
@@ -54,7 +54,7 @@ def test_what_is_difficult_is_there() -> None:
 
 
 def test_everything_is_linked_from_the_home_page() -> None:
-    """Whoever follows links gets to all pages; the links are spelled in three ways."""
+    """All pages are reachable by links, which have three forms."""
     site = make_lost_site(2)
     home = next(resource for resource in site if resource.uri == HOME).body.decode()
     for resource in site:

@@ -1,4 +1,4 @@
-"""The judge of recoveries: what is wrong is found, and called what it is."""
+"""Tests of scoring recoveries."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ SITE = make_lost_site(1)
 RIGHT = {resource.uri: resource.body for resource in SITE}
 
 
-def test_all_right() -> None:
-    """What is right is right."""
+def test_complete_recovery_has_full_score() -> None:
+    """All bodies are correct."""
     outcome = score_recovery(SITE, RIGHT)
     assert (outcome.right, outcome.wrong, outcome.missing) == (len(RIGHT), {}, 0)
     assert all(right == count for right, count in outcome.kinds.values())
 
 
 def test_planted_faults_are_counted() -> None:
-    """A soft 404, a body cut off or gzipped, another page's, rubbish and nothing are found for what they are."""
+    """Soft 404s, truncated, gzipped, swapped, unknown and missing bodies are classified."""
     by_kind = {resource.kind: resource for resource in SITE}
     softly, plain = by_kind["a soft 404 since"], by_kind["plain page"]
     query, case, packed = (by_kind[kind] for kind in ("query string", "letter case", "stored gzipped"))
@@ -37,8 +37,8 @@ def test_planted_faults_are_counted() -> None:
     assert outcome.kinds["picture"] == (2, 2)
 
 
-def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
-    """Those to files work; to the disk's root, the lost server, and no file, they are broken; others do not count."""
+def test_links_are_resolved_to_files(tmp_path: Path) -> None:
+    """Links to files work; to the root of the disk, the lost host and missing files they are broken; others are ignored."""
     folder = tmp_path / "a site"
     (folder / "sub").mkdir(parents=True)
     (folder / "b%.html").write_text("<!doctype html>")
@@ -52,7 +52,7 @@ def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_links_out_of_the_folder_are_broken(tmp_path: Path) -> None:
-    """A file that is there, but not the tool's, is no part of the site."""
+    """An existing file outside of the folder is not part of the site."""
     folder = tmp_path / "site"
     folder.mkdir()
     (tmp_path / "secret.html").write_text("x")

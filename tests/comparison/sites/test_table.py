@@ -1,4 +1,4 @@
-"""Tables of resources: which copy counts, and in how much memory."""
+"""Tests of tables of resources: selection of captures and memory use."""
 
 import tracemalloc
 
@@ -9,8 +9,8 @@ from unlost.comparison import NO_DATE, ResourceTable
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5), st.integers(0, 2)), max_size=12))
-def test_the_latest_with_a_body_counts(copies: list[tuple[str, int, int]]) -> None:
-    """Whatever the order; of equally good ones the last."""
+def test_latest_capture_with_a_body_is_used(copies: list[tuple[str, int, int]]) -> None:
+    """In any order; of equal captures the last is used."""
     table = ResourceTable()
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     for number, (name, timestamp, size) in enumerate(copies):
@@ -23,7 +23,7 @@ def test_the_latest_with_a_body_counts(copies: list[tuple[str, int, int]]) -> No
 
 
 def test_a_resource_takes_little_memory() -> None:
-    """Less than 500 bytes, its two texts included."""
+    """Less than 500 bytes, including both strings."""
     count = 20_000
     tracemalloc.start()
     table = ResourceTable()

@@ -61,10 +61,10 @@ def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
     """A reader must not send without an entry that another thread is writing."""
     store = FileLimitStore(tmp_path)
 
-    def told(_: RateLimitState) -> tuple[RateLimitState, bool]:
+    def record_wait(_: RateLimitState) -> tuple[RateLimitState, bool]:
         return RateLimitState(wait_until=7.0), store.is_known_empty("a")
 
-    assert store.update("a", told)
+    assert store.update("a", record_wait)
     assert not store.is_known_empty("a")
 
 
@@ -122,7 +122,7 @@ def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
     """Changes are killed at 60 lines: the state is that before or after, and not locked."""
     killed, *output = result(start("kill", tmp_path, "60"))
     assert killed == 60
-    # A change has some forty lines: whoever is killed early made none, later one or two.
+    # A change has some forty lines: a process that is killed early made none, a later one one or two.
     grown = [after - before for before, after in pairwise([0, *output])]
     assert set(grown) <= {0, 1, 2}, grown
     assert {0, 1} <= set(grown)

@@ -52,16 +52,16 @@ def test_no_window_exceeds_the_share_of_a_limit(
     limits: list[RateLimit], asks: list[tuple[float, RequestKind, bool, bool]]
 ) -> None:
     """For any sequence of requests, with or without a contact, in any sliding window."""
-    asked, state, now = archive(*limits), RateLimitState(), NOW
+    target, state, now = archive(*limits), RateLimitState(), NOW
     sent: list[tuple[float, RequestKind]] = []
     for gap, work, waits, has_contact in asks:
         now += gap
         share = DEFAULT_SHARE if has_contact else SHARE_WITHOUT_CONTACT
-        state, admission = admit(RateLimitState.from_json(state.to_json()), asked, work, now, share)
+        state, admission = admit(RateLimitState.from_json(state.to_json()), target, work, now, share)
         while waits and admission.reason is not None:
             assert admission.at > now
             now = admission.at
-            state, admission = admit(state, asked, work, now, share)
+            state, admission = admit(state, target, work, now, share)
         if admission.reason is None:
             sent.append((now, work))
     for limit in limits:
@@ -75,12 +75,12 @@ def test_no_window_exceeds_the_share_of_a_limit(
 @given(limits, st.integers(1, 80))
 def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: int) -> None:
     """A client that retries at the reported time needs one try each, and gets nearly the share of the limit."""
-    asked, state, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
+    target, state, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
     for _ in range(questions):
-        state, admission = admit(state, asked, work, now)
+        state, admission = admit(state, target, work, now)
         if admission.reason is not None:
             now = admission.at
-            state, admission = admit(state, asked, work, now)
+            state, admission = admit(state, target, work, now)
         assert admission.reason is None
     per_window = 0.75 * max(1, int(limit.requests * DEFAULT_SHARE)) if limit.requests > 1 else DEFAULT_SHARE
     assert now - NOW <= questions / per_window * limit.seconds + 0.01 * questions
@@ -90,9 +90,9 @@ def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: 
 def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, work: RequestKind) -> None:
     """A request that one limit rejects is not counted by others."""
     other = RateLimit(requests, 10.0, tuple(RequestKind), "a test")
-    asked, state = archive(limit, other), RateLimitState()
+    target, state = archive(limit, other), RateLimitState()
     for _ in range(200):
-        after, admission = admit(state, asked, work, NOW)
+        after, admission = admit(state, target, work, NOW)
         if admission.reason is not None:
             assert after == state
             return
@@ -104,22 +104,22 @@ def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, 
 def test_quota_counts_a_utc_day() -> None:
     """80 of 100 are sent on a day, the next waits until midnight; other request kinds have their own quota."""
     quota = RateLimit(100, DAY, (RequestKind.SEARCH,), "a test")
-    asked, state = archive(quotas=(quota,)), RateLimitState()
+    target, state = archive(quotas=(quota,)), RateLimitState()
     for _ in range(80):
-        state, admission = admit(state, asked, RequestKind.SEARCH, NOON)
+        state, admission = admit(state, target, RequestKind.SEARCH, NOON)
         assert admission.reason is None
-    state, admission = admit(state, asked, RequestKind.SEARCH, NOON)
+    state, admission = admit(state, target, RequestKind.SEARCH, NOON)
     assert (admission.at, admission.reason) == (NOON + DAY / 2, "quota")
-    assert admit(state, asked, RequestKind.REPLAY, NOON)[1].reason is None
-    assert admit(state, asked, RequestKind.SEARCH, NOON + DAY / 2)[1].reason is None
+    assert admit(state, target, RequestKind.REPLAY, NOON)[1].reason is None
+    assert admit(state, target, RequestKind.SEARCH, NOON + DAY / 2)[1].reason is None
 
 
 def test_clock_changes_do_not_extend_a_quota() -> None:
     """Requests of a day still count when the clock returns to it."""
-    asked = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
+    target = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
     state, sent = RateLimitState(), 0
     for each in range(40):
-        state, admission = admit(state, asked, RequestKind.INDEX, NOON + DAY / 2 + 600 - each % 2 * HOUR + each)
+        state, admission = admit(state, target, RequestKind.INDEX, NOON + DAY / 2 + 600 - each % 2 * HOUR + each)
         sent += admission.reason is None
     assert sent == 8
 
@@ -184,22 +184,22 @@ def test_lost_state_counts_as_exhausted() -> None:
         RateLimit(60, 60, (RequestKind.INDEX,), "a test"),
         RateLimit(100, DAY, (RequestKind.SEARCH,), "a test"),
     )
-    asked = archive(limit, quotas=(quota,))
-    state, admission = admit(RateLimitState(lost=True), asked, RequestKind.INDEX, NOON)
+    target = archive(limit, quotas=(quota,))
+    state, admission = admit(RateLimitState(lost=True), target, RequestKind.INDEX, NOON)
     assert (admission.at, admission.reason) == (NOON + 60, "told-to-wait")
     assert not state.lost
-    assert admit(state, asked, RequestKind.SEARCH, NOON + 60)[1] == (NOON + DAY / 2, "quota", False)
-    assert admit(state, asked, RequestKind.INDEX, NOON + 60)[1].reason is None
+    assert admit(state, target, RequestKind.SEARCH, NOON + 60)[1] == (NOON + DAY / 2, "quota", False)
+    assert admit(state, target, RequestKind.INDEX, NOON + 60)[1].reason is None
 
 
 def test_wrong_clock_blocks_for_a_limited_time() -> None:
     """An entry of the year 2100 blocks for at most a day, and its counts are those of today."""
     limit, quota = RateLimit(60, 60, (RequestKind.INDEX,), "a test"), RateLimit(2, DAY, (RequestKind.INDEX,), "a test")
-    asked, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
-    state, _ = admit(RateLimitState(), asked, RequestKind.INDEX, later)
-    state, admission = admit(record_refusal(state, later, later), asked, RequestKind.INDEX, NOON)
+    target, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
+    state, _ = admit(RateLimitState(), target, RequestKind.INDEX, later)
+    state, admission = admit(record_refusal(state, later, later), target, RequestKind.INDEX, NOON)
     assert admission.at == NOON + DAY
-    state, admission = admit(state, asked, RequestKind.INDEX, NOON + DAY)
+    state, admission = admit(state, target, RequestKind.INDEX, NOON + DAY)
     assert admission.reason is None
 
 
