@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def tracked() -> list[str]:
+def tracked_files() -> list[str]:
     """Return the files in git, or all files outside a checkout."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
@@ -23,7 +23,7 @@ def tracked() -> list[str]:
 
 def test_crates_are_pinned_exactly() -> None:
     """As `=x.y.z`."""
-    manifests = [ROOT / name for name in tracked() if name.endswith("Cargo.toml")]
+    manifests = [ROOT / name for name in tracked_files() if name.endswith("Cargo.toml")]
     assert len(manifests) >= 3
     for manifest in manifests:
         tables = tomllib.loads(manifest.read_text())
@@ -54,7 +54,7 @@ def test_build_backend_and_external_tools_are_pinned() -> None:
 
 def test_no_lock_file_is_tracked() -> None:
     """Lock files record download URLs."""
-    assert not [name for name in tracked() if Path(name).name in {"Cargo.lock", "uv.lock", "poetry.lock"}]
+    assert not [name for name in tracked_files() if Path(name).name in {"Cargo.lock", "uv.lock", "poetry.lock"}]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
+from tests.aggregate.disk_caches import cached_results, open_disk_cache, to_cached_result
 from tests.aggregate.results import make_result
 from tests.aggregate.stubs import PAGE, Archives, make_aggregator, make_archive, until
 from tests.virtual_clock import VirtualClock
@@ -54,11 +54,13 @@ def test_written_result_is_read_by_another_process(tmp_path: Path) -> None:
             for response in responses[:2]:
                 disk.put(RoutingOptions(), response)
         assert (disk.written, disk.unwritten) == (6, 0)
-        assert await cached_results(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [as_cached(each) for each in responses[:2]]
+        assert await cached_results(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [
+            to_cached_result(each) for each in responses[:2]
+        ]
         async with open_disk_cache(tmp_path) as disk:
             for number, options in enumerate(wishes):
                 found = await disk.get(f"{PAGE}/500", options)
-                assert found == as_cached(replace(responses[2], passed_over=(str(number),)))
+                assert found == to_cached_result(replace(responses[2], passed_over=(str(number),)))
                 assert found is not None
                 assert len(found.mementos) == 500
             assert await disk.get(f"{PAGE}/500", RoutingOptions(top_k=3)) is None

@@ -83,7 +83,7 @@ async def list_all(exchange: Exchange) -> None:
     await exchange.respond(200, timemap("a", [FIRST, OLD, NEW]))
 
 
-def redirecting(link: str = "") -> Answering:
+def redirecting_timegate(link: str = "") -> Answering:
     """Return a TimeGate that redirects to the closest memento."""
 
     async def respond(exchange: Exchange) -> None:
@@ -113,7 +113,7 @@ def test_a_timegate_is_enough(date: str, expected: str) -> None:
         assert (outcomes(found), found.is_selection, single.requested) == ({"a": "hit"}, True, ["gate"])
         assert single.listener.upstream_results[0].endpoint == "timegate"
 
-    run_with_archive(work, redirecting(), hang)
+    run_with_archive(work, redirecting_timegate(), hang)
 
 
 def test_only_known_relations_are_listed() -> None:
@@ -137,8 +137,8 @@ def test_only_known_relations_are_listed() -> None:
         }
         assert (timemap_.timemaps[0].start, timemap_.timemaps[0].until) == (FIRST, NEW)
 
-    run_with_archive(without, redirecting(), hang)
-    run_with_archive(with_first, redirecting(f"{original}, {first}"), hang)
+    run_with_archive(without, redirecting_timegate(), hang)
+    run_with_archive(with_first, redirecting_timegate(f"{original}, {first}"), hang)
 
 
 def test_a_timegate_that_responds_with_the_memento() -> None:
@@ -237,14 +237,14 @@ def test_a_cached_timemap_is_used_and_a_selection_is_no_timemap() -> None:
         assert (await single.select(NEW, no_cache=True)).is_selection
         assert single.requested == ["gate", "map", "gate"]
 
-    run_with_archive(work, redirecting(), list_all)
+    run_with_archive(work, redirecting_timegate(), list_all)
 
 
 def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
     """The closest memento of all is selected."""
 
     async def respond(exchange: Exchange) -> None:
-        await (redirecting() if exchange.path.startswith("/gate/") else list_all)(exchange)
+        await (redirecting_timegate() if exchange.path.startswith("/gate/") else list_all)(exchange)
 
     async def work() -> None:
         async with make_http_client(retries=0) as client, run_fault_server(respond) as server:

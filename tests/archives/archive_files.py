@@ -87,9 +87,9 @@ def run(task: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(task)
 
 
-def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
+def collect_all(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return everything that an async iterator yields."""
-    return run(helpers.listed(captures))
+    return run(helpers.collect_captures(captures))
 
 
 def body_of(fetched: FetchedCapture | None) -> bytes:

@@ -12,7 +12,7 @@ from tests.cli.run import unlost
 from tests.external.nginx import serve_site as served
 from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.recovery.registry import registry
-from tests.watch.decaying.archives import address
+from tests.watch.decaying.archives import file_url
 from tests.watch.decaying.web import DecayingWeb
 
 Completed = subprocess.CompletedProcess[bytes]
@@ -59,7 +59,7 @@ def base(tmp_path: Path) -> Iterator[str]:
 
 def captures(base: str, end: str = ".html") -> list[StoredCapture]:
     """Return captures of all files with an extension."""
-    return [StoredCapture(address(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
+    return [StoredCapture(file_url(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
 
 
 @asynccontextmanager

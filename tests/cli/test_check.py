@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from tests.cli.check_environment import WEB, Completed, Home, archives, base, captures, home
-from tests.crawl.live_site import Page, html, moved, serve_live_site, sitemap, text
+from tests.crawl.live_site import Page, html, redirect_to, serve_live_site, sitemap, text
 from tests.external.local_server import serve_handler
 from tests.external.wayback_cdx import StoredCapture
 from tests.recovery.registry import registry
 from tests.warc.warcs import PAGE, record
-from tests.watch.decaying.archives import address
+from tests.watch.decaying.archives import file_url
 from unlost.registry import Archive, ArchiveKind, RequestKind
 
 __all__ = ["base", "home"]
@@ -46,7 +46,7 @@ def test_check_reports_states_and_saves_files(home: Home, base: str, tmp_path: P
     assert "Hand these addresses to archives" in out
     assert f"next: the URLs in {save} can be given to https://web.archive.org/save" in done.stderr.decode()
     saved = save.read_text().splitlines()
-    assert set(saved) == {address(base, path) for path in files if path not in html}
+    assert set(saved) == {file_url(base, path) for path in files if path not in html}
     assert "<h1>What would come back</h1>" in page.read_text()
     assert home.unfinished == []
 
@@ -125,7 +125,7 @@ def test_sitemap_option_requests_no_linked_pages(home: Home) -> None:
             "/": html("/linked", more='<img src="/i.png">'),
             "/sitemap.xml": sitemap("{base}/named", "{base}/folder"),
             "/named": html("/linked2"),
-            "/folder": moved("/folder/"),
+            "/folder": redirect_to("/folder/"),
             "/folder/": html("/linked3"),
         }.get(path)
 

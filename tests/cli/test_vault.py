@@ -14,7 +14,7 @@ import pytest
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.external import postgresql
-from tests.vault.fixtures import listing, server_files, static_site
+from tests.vault.fixtures import server_files, snapshot_folder, static_site
 from unlost.vault import iter_html_files, open_vault
 
 
@@ -46,7 +46,7 @@ def test_vault_of_a_static_site_is_recovered(tmp_path: Path) -> None:
     back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--signed-by", key, "--json")
     assert back.returncode == 0, back.stderr
     assert json.loads(back.stdout)["short"] == []
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
     status = json.loads(unlost("vault", "status", "--vault", vault, "--held-in", str(warc), "--json").stdout)
     assert status["places"]["archives"]["generations"][0]["whole"]
     other = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "no"), *phrase, "--signed-by", "0" * 64)

@@ -10,7 +10,7 @@ from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.external import file_servers
 from tests.external.pywb import serve_warcs
-from tests.vault.fixtures import listing, server_files, static_site
+from tests.vault.fixtures import server_files, snapshot_folder, static_site
 from tests.vault.simulated_archives import registry_entry
 from tests.warc.wacz_files import wacz
 from unlost.vault import iter_html_files
@@ -110,4 +110,4 @@ def test_files_are_recovered_from_a_wacz(tmp_path: Path) -> None:
     warc = write_crawl(site, tmp_path / "c.warc.gz", "2026-01-02T00:00:00Z", "http://example.com", share=2)
     packed = wacz(tmp_path / "c.wacz", {"archive/c.warc.gz": warc.read_bytes()})
     assert run_json("recover", str(packed), "-o", str(tmp_path / "back"))["short"] == []
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)

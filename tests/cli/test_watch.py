@@ -104,7 +104,7 @@ def test_dry_run_estimates_requests(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def watch_process(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a continuous watch."""
     (tmp_path / "none").mkdir()
     registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
@@ -119,9 +119,9 @@ def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess
         process.wait()
 
 
-def test_interrupted_watch_exits_with_130(watching: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
+def test_interrupted_watch_exits_with_130(watch_process: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
     """While it waits, other processes can read the history."""
-    process, file = watching
+    process, file = watch_process
     assert process.stdout is not None
     assert b"it is there" in process.stdout.readline()
     report = ["watch", "http://127.0.0.1:1/", "--report", "--history", str(file), "--archives", str(home.registry)]

@@ -43,7 +43,7 @@ def sitemap(*uris: str, kind: str = "url") -> Page:
     )
 
 
-def moved(target: str, status: int = 301) -> Page:
+def redirect_to(target: str, status: int = 301) -> Page:
     """Return a redirect."""
     return Page(b"", status, {"location": target})
 

@@ -10,7 +10,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.cli.run import unlost
-from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved, serve_live_site
+from tests.crawl.live_site import Page, by_path, crawl_pages, html, redirect_to, serve_live_site
 from tests.external import nginx, pywb
 from tests.recovery.recovery_output import _members
 from tests.virtual_clock import VirtualClock
@@ -23,7 +23,7 @@ SITE = {
         200,
         {"content-type": "text/html; charset=utf-8", "content-encoding": "gzip", "x-was": "here"},
     ),
-    "/old": moved("{base}/"),
+    "/old": redirect_to("{base}/"),
     "/i.png": Page(bytes(range(256)) * 900, 200, {"content-type": "image/png"}),
 }  # fmt: skip
 

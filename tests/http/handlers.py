@@ -19,7 +19,7 @@ def faulty_first(fault: Handler, times: int = 1) -> Handler:
     return answering
 
 
-def sending(*pieces: bytes) -> Handler:
+def send_and_hang(*pieces: bytes) -> Handler:
     """Return a handler that sends bytes and then hangs."""
 
     async def answering(exchange: Exchange) -> None:

@@ -20,7 +20,7 @@ from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 LIMITS = (RateLimit(100, 1, (RequestKind.INDEX,), "the test"),)
 
 
-def refusing(name: str = "a", host: str = "127.0.0.1") -> Archive:
+def unreachable_archive(name: str = "a", host: str = "127.0.0.1") -> Archive:
     """Return an archive with limits where nothing listens."""
     return Archive(name, name.upper(), ArchiveKind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
 
@@ -32,7 +32,7 @@ async def query(http_client: ArchiveHttpClient, archive: Archive) -> None:
 
 def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
     """While another archive responds, a block lasts an hour, then two, then four."""
-    archive = refusing()
+    archive = unreachable_archive()
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0)) as it:
@@ -55,7 +55,7 @@ def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
 
 def test_response_after_refusal_makes_it_a_block() -> None:
     """The order does not matter: the archives of one run are queried at once."""
-    store, archive = MemoryLimitStore(), refusing()
+    store, archive = MemoryLimitStore(), unreachable_archive()
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0), store=store) as it:
@@ -75,7 +75,7 @@ def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") ->
 
 def test_unexplained_refusal_is_a_short_block() -> None:
     """With a single archive the cause is unknown: a minute, doubling, and nothing is sent meanwhile."""
-    store, clock, archive = MemoryLimitStore(), VirtualClock(), refusing()
+    store, clock, archive = MemoryLimitStore(), VirtualClock(), unreachable_archive()
 
     async def run() -> None:
         for seconds in (60, 120, 240):
@@ -93,7 +93,7 @@ def test_unexplained_refusal_is_a_short_block() -> None:
 def test_refusals_of_all_hosts_do_not_block() -> None:
     """A firewall that refuses everything is local: the next command queries all archives again."""
     store, clock = MemoryLimitStore(), VirtualClock()
-    archives = [refusing("a", "a.example"), refusing("b", "b.example")]
+    archives = [unreachable_archive("a", "a.example"), unreachable_archive("b", "b.example")]
 
     async def run() -> None:
         for _ in range(2):
@@ -109,7 +109,7 @@ def test_refusals_of_all_hosts_do_not_block() -> None:
     asyncio.run(run())
 
 
-class Failing:
+class FailingResolver:
     """A resolver that fails."""
 
     def __init__(self, cause: OSError) -> None:
@@ -139,7 +139,7 @@ def test_local_cause_never_blocks(cause: OSError, kind: str) -> None:
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
 
     async def run() -> None:
-        async with run_server(faulty_first(reset, 0), store=store, resolver=Failing(cause)) as it:
+        async with run_server(faulty_first(reset, 0), store=store, resolver=FailingResolver(cause)) as it:
             await query(it.http_client, replace(it.archive, id="working"))
             with pytest.raises(FailedError) as failed:
                 await query(it.http_client, archive)
@@ -168,7 +168,7 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
                 question = HttpRequest(other.timemap or "", RequestKind.INDEX, max_redirects=0)
                 await it.http_client.send(other, question)
             with pytest.raises(FailedError):
-                await query(it.http_client, refusing("a", "a.example"))
+                await query(it.http_client, unreachable_archive("a", "a.example"))
             error = network.offline_error()
             assert error is not None
             assert str(error).startswith("You seem to be behind a login page: none of 3 archives could be reached")
@@ -205,7 +205,7 @@ def test_run_ends_if_no_archive_can_be_reached() -> None:
     async def run() -> None:
         network = Connectivity("abc")
         async with ArchiveHttpClient(
-            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), connectivity=network
+            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=FailingResolver(NO_NAMES), connectivity=network
         ) as http_client:
             for archive in archives[:2]:
                 with pytest.raises(FailedError) as failed:
@@ -240,7 +240,7 @@ def test_response_after_block_clears_it() -> None:
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0), store=store) as it:
-            other = refusing()
+            other = unreachable_archive()
             for hours in (1, 2, 4):
                 await query(it.http_client, replace(it.archive, id="working"))
                 with pytest.raises(FailedError):
@@ -270,7 +270,7 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
     asyncio.run(run())
 
 
-def throttling(status: int, times: int, **headers: str) -> Handler:
+def throttling_handler(status: int, times: int, **headers: str) -> Handler:
     """Return a handler that throttles the first requests."""
 
     async def fault(exchange: Exchange) -> None:
@@ -284,7 +284,7 @@ def test_throttling_without_retry_after_waits_one_minute_then_two(status: int) -
     """The request is retried automatically on the same connection."""
 
     async def run() -> None:
-        async with run_server(throttling(status, 2)) as it:
+        async with run_server(throttling_handler(status, 2)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 60, 180]
@@ -298,7 +298,7 @@ def test_retry_after_is_obeyed_in_both_formats(retry_after: str) -> None:
     """Seconds or a date: the request is retried exactly then."""
 
     async def run() -> None:
-        async with run_server(throttling(429, 1, retry_after=retry_after)) as it:
+        async with run_server(throttling_handler(429, 1, retry_after=retry_after)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 20]
@@ -310,7 +310,7 @@ def test_wait_longer_than_budget_raises_and_is_stored() -> None:
     """The error has the date, and other requests fail without being sent."""
 
     async def run() -> None:
-        async with run_server(throttling(429, 99, retry_after="120"), max_wait=100) as it:
+        async with run_server(throttling_handler(429, 99, retry_after="120"), max_wait=100) as it:
             until = it.clock.now() + 120
             for _ in range(5):
                 with pytest.raises(NotNowError) as caught:

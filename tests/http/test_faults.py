@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.external.fault_server import Exchange, Handler
-from tests.http.handlers import OK, faulty_first, reset, sending
+from tests.http.handlers import OK, faulty_first, reset, send_and_hang
 from tests.http.harness import HASTY, kind_of, run_server
 from unlost.http import Timeouts
 
@@ -26,7 +26,7 @@ def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
     """The next request uses a new connection."""
 
     async def run() -> None:
-        async with run_server(faulty_first(sending(*said)), timeouts=HASTY) as it:
+        async with run_server(faulty_first(send_and_hang(*said)), timeouts=HASTY) as it:
             start = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - start < 5
@@ -88,7 +88,7 @@ def test_invalid_http_on_a_new_connection_is_not_retried() -> None:
     """It is the archive's response."""
 
     async def run() -> None:
-        async with run_server(faulty_first(sending(STRAY))) as it:
+        async with run_server(faulty_first(send_and_hang(STRAY))) as it:
             assert await kind_of(it) == "malformed"
             assert it.server.paths == ["/"]
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.external.fault_server import Exchange, Handler
-from tests.http.handlers import faulty_first, sending
+from tests.http.handlers import faulty_first, send_and_hang
 from tests.http.harness import kind_of, run_server
 from unlost.http import Timeouts
 
@@ -59,7 +59,7 @@ def test_invalid_http_is_malformed(said: list[bytes]) -> None:
     """It is reported at once, whatever its size, and not retried."""
 
     async def run() -> None:
-        async with run_server(sending(*said)) as it:
+        async with run_server(send_and_hang(*said)) as it:
             with memory_below(8 * MIB):
                 assert await kind_of(it) == "malformed"
             assert len(it.server.requests) == 1

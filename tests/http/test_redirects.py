@@ -13,7 +13,7 @@ from unlost.http import HttpRequest, pool
 from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 
-def redirecting(places: dict[str, str], status: int = 302) -> Handler:
+def redirect_handler(places: dict[str, str], status: int = 302) -> Handler:
     """Return a handler that redirects some paths, and responds to others."""
 
     async def answering(exchange: Exchange) -> None:
@@ -30,7 +30,9 @@ def test_redirects_are_followed_and_counted() -> None:
     places = {"/a": "/b?x=http://c.example//d", "/b?x=http://c.example//d": "e"}
 
     async def run() -> None:
-        async with run_server(redirecting(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
+        async with run_server(
+            redirect_handler(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)
+        ) as it:
             reply = await it.send("/a")
             assert (reply.url, reply.body.read()) == (f"{it.server.url}/e", b"here")
             assert it.server.paths == ["/a", "/b?x=http://c.example//d", "/e"]
@@ -44,7 +46,7 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
     """With body and Location."""
 
     async def run() -> None:
-        async with run_server(redirecting({"/a": "http://127.0.0.1:1/"})) as it:
+        async with run_server(redirect_handler({"/a": "http://127.0.0.1:1/"})) as it:
             reply = await it.send("/a", max_redirects=0)
             assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
                 302,
@@ -80,7 +82,7 @@ def test_endless_redirects_end(places: dict[str, str], requests: int) -> None:
     """A loop, too many hops, or an invalid URL."""
 
     async def run() -> None:
-        async with run_server(redirecting(places)) as it:
+        async with run_server(redirect_handler(places)) as it:
             assert await kind_of(it) == "redirects"
             assert len(it.server.requests) == requests
             assert it.clock.slept == []
@@ -113,7 +115,7 @@ def test_redirect_to_a_private_network_is_refused(host: str) -> None:
 
     async def run() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1")) as it:
-            it.server.handler = redirecting({"/": f"http://{host}:{it.server.port}/inside"})
+            it.server.handler = redirect_handler({"/": f"http://{host}:{it.server.port}/inside"})
             own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
                 await it.http_client.send(
@@ -131,7 +133,7 @@ def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pyt
 
     async def run() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1"), use_proxies=True) as it:
-            it.server.handler = redirecting({"/": f"http://inside.example:{it.server.port}/inside"})
+            it.server.handler = redirect_handler({"/": f"http://inside.example:{it.server.port}/inside"})
             with pytest.raises(FailedError) as caught:
                 await it.send()
             assert caught.value.kind == "redirects"

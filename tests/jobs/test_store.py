@@ -45,7 +45,7 @@ def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     database.close()
 
 
-def queued(jobs: JobStore, count: int) -> list[int]:
+def queue_jobs(jobs: JobStore, count: int) -> list[int]:
     """Queue some jobs and return their numbers."""
     return [jobs.submit(ORDER, is_confirmed=True).number for _ in range(count)]
 
@@ -77,7 +77,7 @@ def test_job_is_stored_unchanged(jobs: JobStore, clock: VirtualClock) -> None:
 
 def test_queue_positions_and_moves(jobs: JobStore) -> None:
     """A job has the position that it was moved to, and is claimed in that order."""
-    numbers = queued(jobs, 5)
+    numbers = queue_jobs(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
     requested = list(numbers)
     # So many between the same two jobs that their priorities have no room between them.
@@ -100,17 +100,17 @@ def test_queue_positions_and_moves(jobs: JobStore) -> None:
 
 def test_released_job_has_its_old_position(jobs: JobStore) -> None:
     """It precedes jobs that were queued while it was processed."""
-    (first,) = queued(jobs, 1)
+    (first,) = queue_jobs(jobs, 1)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    later = queued(jobs, 2)
+    later = queue_jobs(jobs, 2)
     jobs.change(first, lambda job, now: states.release(job, 1, now))
     assert order(jobs) == [first, *later]
 
 
 def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: VirtualClock) -> None:
     """The assigned worker claims it first, but not before its start time."""
-    first, second = queued(jobs, 2)
+    first, second = queue_jobs(jobs, 2)
     jobs.change(first, lambda job, _: states.assign(job, "mine"))
     other = jobs.claim("other", 60)
     assert other is not None
@@ -127,7 +127,7 @@ def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: Virtu
 
 def test_job_is_claimed_once(jobs: JobStore) -> None:
     """Concurrent claims return different jobs, and all of them."""
-    numbers = queued(jobs, 40)
+    numbers = queue_jobs(jobs, 40)
     barrier = threading.Barrier(4)
 
     def claims(worker: int) -> list[int]:
@@ -171,12 +171,12 @@ def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore,
         assert found is not None
         return found
 
-    number = queued(jobs, 1)[0]
+    number = queue_jobs(jobs, 1)[0]
     assert finish(claimed(), 5, clock.now() + 600).is_offered
     outbox.mark_sent(outbox.claim())
     assert jobs.claim("w", 60) is None, "it is not time yet"
     clock.advance(600)
-    other = queued(jobs, 1)[0]
+    other = queue_jobs(jobs, 1)[0]
     assert claimed().number == other, "new orders go first"
     retried = claimed()
     assert (retried.number, retried.is_retried, retried.is_offered) == (number, True, True)
@@ -215,7 +215,7 @@ def test_retention_and_reminders(jobs: JobStore, clock: VirtualClock) -> None:
         clock.advance(days * DAY)
         return jobs.apply_retention()
 
-    pending, done = jobs.submit(ORDER).number, queued(jobs, 1)[0]
+    pending, done = jobs.submit(ORDER).number, queue_jobs(jobs, 1)[0]
     claimed = jobs.claim("w", 60)
     assert claimed is not None
     jobs.change(done, lambda job, now: states.finish(job, 1, now, (JobPackage("zip", "f", 1, "x"),), {}))
@@ -334,7 +334,7 @@ def test_admin_tokens(jobs: JobStore) -> None:
 
 def test_lease_of_an_earlier_generation_is_rejected(jobs: JobStore, clock: VirtualClock) -> None:
     """Changes by a worker that lost its lease are rejected."""
-    (number,) = queued(jobs, 1)
+    (number,) = queue_jobs(jobs, 1)
     jobs.claim("a", 60)
     clock.advance(61)
     assert jobs.claim("b", 60) is not None

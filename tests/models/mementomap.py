@@ -72,7 +72,7 @@ def domain(labels: list[str]) -> str:
     return ",".join(labels) + ",*"
 
 
-def limited(parts: list[str], separator: str, limit: int) -> list[str]:
+def limit_parts(parts: list[str], separator: str, limit: int) -> list[str]:
     """Return the parts, with all parts beyond the limit joined to one."""
     return [*parts[: limit - 1], separator.join(parts[limit - 1 :])] if len(parts) > limit else parts
 
@@ -182,7 +182,7 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
     """Return the node of a line, and create missing nodes."""
     is_domain = ")" not in key
     labels, segments = split(key.removesuffix(",*") if is_domain else key.removesuffix("/*"))
-    labels = limited(labels, ",", how.host_depth)
+    labels = limit_parts(labels, ",", how.host_depth)
     node = top
     for depth, label in enumerate(labels, 1):
         new = Node(domain(labels[:depth]), how.host_cutoff(depth))
@@ -191,7 +191,7 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
         return node
     node.root = node = node.root or Node(folder(labels, []), how.path_cutoff(0))
     # The limit counts the root as the first segment.
-    segments = limited(segments, "/", how.path_depth - 1) if how.path_depth > 1 else []
+    segments = limit_parts(segments, "/", how.path_depth - 1) if how.path_depth > 1 else []
     for depth, segment in enumerate(segments, 1):
         new = Node(folder(labels, segments[:depth]), how.path_cutoff(depth))
         node = node.children.setdefault(segment, new)

@@ -36,7 +36,7 @@ def host_name(host: str) -> str:
 
 def path_name(path: str) -> str:
     """Return a path with printable escapes decoded and insignificant parts removed."""
-    path = re.sub("%([0-9a-fA-F]{2})?", decoded, path)
+    path = re.sub("%([0-9a-fA-F]{2})?", decode_escape, path)
     path = "".join("+" if char == " " else char if "!" <= char <= "~" else escaped(char) for char in path)
     segments: list[str] = []
     for part in re.split(r"[/\\]", path):
@@ -55,7 +55,7 @@ def path_name(path: str) -> str:
     return "/" + "/".join(segments)
 
 
-def decoded(found: re.Match[str]) -> str:
+def decode_escape(found: re.Match[str]) -> str:
     """Return the character of a percent escape, if it is valid."""
     if found[1] is None:
         return "%25"

@@ -33,11 +33,11 @@ def split_unresolved(uri: str) -> tuple[str, str, int | None, str]:
     authority = re.split(r"[/\\?#]", rest, maxsplit=1)[0]
     tail = rest[len(authority) :].split("#")[0]
     host_port = authority.rpartition("@")[2]
-    host, _, port = host_port.partition(":") if not host_port.startswith("[") else bracketed(host_port)
+    host, _, port = host_port.partition(":") if not host_port.startswith("[") else split_bracketed(host_port)
     return scheme, host, int(port) if port else None, tail
 
 
-def bracketed(text: str) -> tuple[str, str, str]:
+def split_bracketed(text: str) -> tuple[str, str, str]:
     """Split a bracketed IPv6 address from its port."""
     end = text.index("]") + 1
     return text[:end], ":", text[end + 1 :]

@@ -74,7 +74,7 @@ def damage(path: Path, offsets: Iterable[int]) -> None:
             file.write(b"\0" * 64)
 
 
-def _passing(proxy: FaultProxy, lost: frozenset[str]) -> Handler:
+def _proxy_handler(proxy: FaultProxy, lost: frozenset[str]) -> Handler:
     """Return the handler of a proxy, which responds with a server error for an unreadable record.
 
     pywb itself responds with 503, after which a client waits a minute, too long for tests.
@@ -141,6 +141,6 @@ def archives(site: Site, folder: Path) -> Iterator[Archives]:
                 run_in_background(run_fault_proxy(servers[name].port, SystemClock(), []))
             )
             lost = {held.uri for _, held in site.captures() if held.archive == name and held.damaged == "lost"}
-            proxies[name].server.handler = _passing(proxies[name], frozenset(lost))
+            proxies[name].server.handler = _proxy_handler(proxies[name], frozenset(lost))
             entries.append(proxies[name].rewrite_archive(servers[name].archive(name)))
         yield Archives(servers, proxies, registry(folder / "archives.toml", *entries))

@@ -82,7 +82,7 @@ def hostile(
         yield archives, Command(archives.registry(folder), place / "lost.recovery", folder / "home")
 
 
-def listing(folder: Path, *, without: str = "") -> dict[str, bytes | str]:
+def snapshot_folder(folder: Path, *, without: str = "") -> dict[str, bytes | str]:
     """Return everything in a folder, with its bytes or link target."""
     return {
         str(path.relative_to(folder)): f"-> {path.readlink()}" if path.is_symlink() else path.read_bytes()
@@ -95,7 +95,7 @@ def files_around(command: Command) -> dict[str, bytes | str]:
     """Return the files next to a recovery, except for its summary."""
     return {
         name: data
-        for name, data in listing(command.folder.parent, without=command.folder.name).items()
+        for name, data in snapshot_folder(command.folder.parent, without=command.folder.name).items()
         if name != command.summary.name
     }
 

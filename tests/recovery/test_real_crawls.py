@@ -26,7 +26,7 @@ SITES = {
 }
 
 
-class Stored(NamedTuple):
+class StoredPage(NamedTuple):
     """A page in a WARC."""
 
     name: str
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
     body: bytes
 
 
-def pages(file: Path) -> Iterator[Stored]:
+def pages(file: Path) -> Iterator[StoredPage]:
     """Yield the pages of a WARC, read with warcio; a revisit has no bytes."""
     with file.open("rb") as opened:
         for record in ArchiveIterator(opened):
@@ -47,7 +47,7 @@ def pages(file: Path) -> Iterator[Stored]:
             except UriError:
                 continue
             date = "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14]
-            yield Stored(name, date, int(record.http_headers.get_statuscode()), body_of(record))
+            yield StoredPage(name, date, int(record.http_headers.get_statuscode()), body_of(record))
 
 
 def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types

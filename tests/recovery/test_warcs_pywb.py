@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.run import unlost
 from tests.external import pywb
-from tests.recovery.sample_captures import capture, fetched, open_store
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store
 
 
 def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
@@ -21,10 +21,12 @@ def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
         ("Broken name", "x"),
         ("X-Split", "a\r\nX-Planted: b"),
     )
-    first = warcs.store(fetched(page, sent, of=capture(1)), None)
-    warcs.store(fetched(b"gone", of=capture(2, status=404)), None)
-    moved = warcs.store(fetched(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None)
-    warcs.store(fetched(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
+    first = warcs.store(make_fetched_capture(page, sent, of=capture(1)), None)
+    warcs.store(make_fetched_capture(b"gone", of=capture(2, status=404)), None)
+    moved = warcs.store(
+        make_fetched_capture(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None
+    )
+    warcs.store(make_fetched_capture(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
     warcs.store_revisit(capture(5, archive="b"), first)
     warcs.store_revisit(capture(6, status=None, mime=None), first)
     warcs.store_revisit(capture(7, status=302, redirect="http://lost.example/2"), moved)

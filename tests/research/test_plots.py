@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.cli.test_overlap import overlap, place
+from tests.cli.test_overlap import overlap, overlap_folder
 from tests.external import chromium
 from tests.research.factors.planted import plant
 from unlost.check import AvailabilityState, FinishedVisit
@@ -16,7 +16,7 @@ from unlost.errors import UsageError
 from unlost.research import plot_watch, validate_plot_path
 from unlost.watch import SiteSurvey, WatchedSite
 
-__all__ = ["place"]
+__all__ = ["overlap_folder"]
 STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 pytestmark = [  # warcio leaves files open
@@ -26,11 +26,11 @@ pytestmark = [  # warcio leaves files open
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_overlap_plot_is_deterministic(place: Path, ending: str) -> None:
+def test_overlap_plot_is_deterministic(overlap_folder: Path, ending: str) -> None:
     """In each format, without a clock in it."""
-    files = [place / f"{name}{ending}" for name in "ab"]
+    files = [overlap_folder / f"{name}{ending}" for name in "ab"]
     for file in files:
-        assert overlap(place, "--plot", str(file))[0] == 0
+        assert overlap(overlap_folder, "--plot", str(file))[0] == 0
     assert files[0].read_bytes().startswith(STARTS[ending])
     assert files[0].read_bytes() == files[1].read_bytes()
 

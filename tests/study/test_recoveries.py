@@ -44,7 +44,7 @@ def make_chapter(outcomes: list[RecoveryResult]) -> Chapter:
     return chapter
 
 
-def finding(chapter: Chapter, words: str) -> tuple[object, object]:
+def find_finding(chapter: Chapter, words: str) -> tuple[object, object]:
     """Return result and verdict of the finding with these words."""
     found = [each for each in chapter.findings if words in str(each["claim"])]
     assert len(found) == 1
@@ -74,22 +74,22 @@ def test_tables_have_planted_figures() -> None:
 def test_findings_follow_from_planted_outcomes() -> None:
     """Findings that the figures support hold, and others do not."""
     chapter = make_chapter(planted_outcomes())
-    assert finding(chapter, "no repository alone")[1] is True
-    assert finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
-    assert finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
-    assert finding(chapter, "about as much")[1] is True
-    assert finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
-    assert finding(chapter, "68 %")[1] is False
-    assert finding(chapter, "MSN (30 %)")[1] is False
+    assert find_finding(chapter, "no repository alone")[1] is True
+    assert find_finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
+    assert find_finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
+    assert find_finding(chapter, "about as much")[1] is True
+    assert find_finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
+    assert find_finding(chapter, "68 %")[1] is False
+    assert find_finding(chapter, "MSN (30 %)")[1] is False
     # No page has a `?` or is deep, so these are undecided.
-    assert finding(chapter, "with `?`")[1] is False
-    assert finding(chapter, "deeper than three")[1] is False
+    assert find_finding(chapter, "with `?`")[1] is False
+    assert find_finding(chapter, "deeper than three")[1] is False
 
 
 def test_sufficient_single_archive_refutes_the_finding() -> None:
     """If one archive yields as much as all, the finding that all are needed does not hold."""
     chapter = make_chapter(planted_outcomes(together=2))
-    assert finding(chapter, "no repository alone")[1] is False
+    assert find_finding(chapter, "no repository alone")[1] is False
 
 
 def test_figures_of_all_tables_are_stored() -> None:

@@ -47,7 +47,7 @@ def surts_of_surt(urls: list[str]) -> list[str]:
     return reference.compute_surts(urls)[0]
 
 
-def documented() -> list[list[str]]:
+def documented_rows() -> list[list[str]]:
     """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
     section = (Path(__file__).parents[2] / "docs" / "uri.md").read_text().split("## Agreement with `surt`")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
@@ -66,7 +66,7 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
         found = [kind for kind, pattern in KINDS.items() if pattern.match(url)]
         assert found, (url, our, their)
         kinds[found[0]] += 1
-    counts = Counter({row[0]: int(row[1]) for row in documented() if row[1].isdigit()})
+    counts = Counter({row[0]: int(row[1]) for row in documented_rows() if row[1].isdigit()})
     assert kinds <= counts
     if len(urls) > 1_100_000:
         assert kinds == counts
@@ -74,7 +74,7 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
 
 def test_documented_differences_are_real() -> None:
     """Each example in docs/uri.md has the documented results of `surt` and unlost."""
-    examples = [row[-4:-1] for row in documented() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
+    examples = [row[-4:-1] for row in documented_rows() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
     addresses, surts_of_surt, ours = (list(column) for column in zip(*examples, strict=True))
     assert len(examples) >= 10
     assert [
@@ -100,7 +100,7 @@ def test_every_difference_on_hostile_urls_is_documented() -> None:
     """With its kind, in docs/uri.md."""
     surts_of_surt = reference.compute_surts(hostile.URLS)[0]
     kinds = {**HOSTILE_KINDS, **KINDS}
-    named = {row[0] for row in documented()}
+    named = {row[0] for row in documented_rows()}
     assert set(kinds) <= named
     for url, our, their in zip(hostile.URLS, uri.surt_many(hostile.URLS), surts_of_surt, strict=True):
         if our != their:

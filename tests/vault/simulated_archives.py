@@ -85,7 +85,7 @@ class SimulatedArchive:
         for each, body in SiteCrawl(folder, clock, 0.0).iter_bodies():
             self.truncated += each.truncated is not None
             mime = each.mime or ""
-            done = minified(body) if self.profile.minifies and mime == "text/html" else body
+            done = minify_html(body) if self.profile.minifies and mime == "text/html" else body
             self.captures[each.uri] = (each.seen or "", mime, done)
         for uri in [
             uri for uri in self.captures if urlsplit(uri).path != "/" and self.rng.random() < self.profile.forgets
@@ -105,7 +105,7 @@ class SimulatedArchive:
         new_index.replace(self.index)
 
 
-def minified(body: bytes) -> bytes:
+def minify_html(body: bytes) -> bytes:
     """Return a page without comments and unnecessary white space."""
     return re.sub(rb"\s+", b" ", re.sub(rb"<!--.*?-->", b"", body, flags=re.DOTALL))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.external.process import is_open, start_server
-from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, snapshot_folder, static_site
 from unlost.vault import BlockCollector, DecryptionKeys, is_complete, recover_files
 
 APPS = Path(__file__).with_name("apps.py")
@@ -78,7 +78,7 @@ def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) 
     for extra in ("/unlost-vault/page-1.html", "/unlost-vault/page-2.html"):
         found.add_page(ask(port, extra)[2], extra)
     assert is_complete(recover_files(found, tmp_path / "back", DecryptionKeys()))
-    assert listing(tmp_path / "back" / "srv") == listing(vault / "srv")
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(vault / "srv")
     assert b"page-2.html" in ask(port, "/unlost-vault/")[2]
 
 

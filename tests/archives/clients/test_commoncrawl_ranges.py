@@ -9,7 +9,7 @@ import pytest
 
 from tests.archives.archive_files import body_of
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.helpers import listed
+from tests.archives.helpers import collect_captures
 from tests.external.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.external.fault_server import Exchange, run_fault_server
 from unlost.archives import CommonCrawlClient
@@ -100,7 +100,7 @@ def test_wrong_range_response_fails(
         async with run_fault_server(serve_ranges(fault, warcs)) as faults:
             archive = replace(client.archive, replay=f"{faults.url}/{{filename}}")
             client = CommonCrawlClient(archive, client._client)
-            capture = (await listed(client.captures("http://example.com/a/b")))[0]
+            capture = (await collect_captures(client.captures("http://example.com/a/b")))[0]
             with pytest.raises(FailedError) as raised:
                 await client.fetch(capture)
             assert raised.value.kind == kind
@@ -129,7 +129,7 @@ def test_rows_with_wrong_locations_fail(ask: Callable[..., Any], change: dict[st
     """A record of another page, date or position is not returned, and file names cannot leave the host."""
 
     async def scenario(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
-        capture = (await listed(client.captures("http://example.com/a/b")))[0]
+        capture = (await collect_captures(client.captures("http://example.com/a/b")))[0]
         with pytest.raises(FailedError) as raised:
             await client.fetch(replace(capture, **change))
         assert raised.value.kind == kind
@@ -141,7 +141,7 @@ def test_truncated_range_is_reported_as_damage(ask: Callable[..., Any]) -> None:
     """A row with too small a length yields a damaged body or no record."""
 
     async def scenario(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
-        capture = (await listed(client.captures(HOME)))[0]
+        capture = (await collect_captures(client.captures(HOME)))[0]
         fetched = await client.fetch(replace(capture, length=(capture.length or 0) - 12))
         assert fetched is not None
         assert fetched.truncated == "damage"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.archives.clients.records import response
-from tests.archives.helpers import collected, make_http_client
+from tests.archives.helpers import collect_until_error, make_http_client
 from tests.external import common_crawl, nginx, pywb
 from tests.external.fault_proxy import FaultProxy, run_fault_proxy, with_port
 from tests.external.process import free_port
@@ -102,7 +102,7 @@ class ProxiedClient:
 
     async def dates(self) -> list[str]:
         """Return the dates that it lists; raise what it raises."""
-        results, error = await collected(self.client.captures(PAGE))
+        results, error = await collect_until_error(self.client.captures(PAGE))
         if error is not None:
             assert results == []
             raise error
@@ -110,7 +110,9 @@ class ProxiedClient:
 
 
 @asynccontextmanager
-async def proxied(origins: Origins, name: str, *faults: str, repeat_last: bool = False) -> AsyncIterator[ProxiedClient]:
+async def run_proxied_client(
+    origins: Origins, name: str, *faults: str, repeat_last: bool = False
+) -> AsyncIterator[ProxiedClient]:
     """Start the proxy between client and archive."""
     clock = VirtualClock()
     client = CLIENTS[name]
@@ -150,7 +152,7 @@ def test_permanent_fault_is_reported_by_kind(origins: Origins, client: str, faul
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with proxied(origins, client, fault, repeat_last=True) as it:
+        async with run_proxied_client(origins, client, fault, repeat_last=True) as it:
             tracemalloc.start()
             with pytest.raises(FailedError) as failed:
                 await it.dates()
@@ -184,7 +186,7 @@ def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[
     """Everything succeeds after one more request per fault, not before the time given by the archive."""
 
     async def run() -> None:
-        async with proxied(origins, client, *faults) as it:
+        async with run_proxied_client(origins, client, *faults) as it:
             start = it.clock.now()
             assert await it.dates() == DATES
             assert len(it.proxy.server.requests) == len(faults) + CLIENTS[client].requests
@@ -198,7 +200,7 @@ def test_permanent_throttling_raises_with_a_date(origins: Origins, client: str) 
     """After the wait budget is used up, no request is sent before that time."""
 
     async def run() -> None:
-        async with proxied(origins, client, "429", repeat_last=True) as it:
+        async with run_proxied_client(origins, client, "429", repeat_last=True) as it:
             with pytest.raises(NotNowError) as refused:
                 await it.dates()
             requested = len(it.proxy.server.requests)
@@ -237,7 +239,7 @@ def test_wrong_charset_is_ignored(origins: Origins, client: str, charset: str) -
     """Listings are decoded by their format, and captures are returned byte for byte."""
 
     async def run() -> None:
-        async with proxied(origins, client) as it:
+        async with run_proxied_client(origins, client) as it:
             it.proxy.charset = charset
             assert await it.dates() == DATES
             fetched = await it.client.get(PAGE, "2016")
@@ -253,7 +255,7 @@ def test_failing_index_of_a_crawl_fails_the_list(origins: Origins, fault: str) -
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with proxied(origins, "commoncrawl") as it:
+        async with run_proxied_client(origins, "commoncrawl") as it:
             assert isinstance(it.client, CommonCrawlClient)
             assert [crawl.id for crawl in await it.client.list_crawls()] == ["CC-MAIN-2016-07"]
             it.proxy.faults, it.proxy.repeat_last = [fault], True

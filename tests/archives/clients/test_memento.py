@@ -18,7 +18,7 @@ from tests.archives.clients.timemaps import (
     timemap,
     with_archive,
 )
-from tests.archives.helpers import collected, listed
+from tests.archives.helpers import collect_captures, collect_until_error
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer
 from unlost.archives import MementoClient
 from unlost.archives import timemap as archives_timemap
@@ -56,7 +56,7 @@ def test_timemap_lists_captures() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert await listed(client.captures(PAGE)) == [
+        assert await collect_captures(client.captures(PAGE)) == [
             Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
             Capture(PAGE, "com,example)/page", OLD, archive="a", urim=f"{server.base}/x/{OLD}/{PAGE}"),
         ]
@@ -87,7 +87,7 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_timemap", noticed)
-            results = await listed(MementoClient(archive, http_client).captures(PAGE))
+            results = await collect_captures(MementoClient(archive, http_client).captures(PAGE))
         assert len({capture.datetime for capture in results}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
         assert threads != [threading.main_thread().name]
@@ -100,13 +100,13 @@ def test_missing_timemap_is_an_empty_list() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert await listed(client.captures(PAGE)) == []
+        assert await collect_captures(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
         assert await client.last_capture_date(PAGE) is None
         server.responses[MAP] = timemap()
-        assert await listed(client.captures(PAGE)) == []
+        assert await collect_captures(client.captures(PAGE)) == []
         with pytest.raises(UriError):
-            await listed(client.captures("dns:example.com"))
+            await collect_captures(client.captures("dns:example.com"))
 
     with_archive({}, scenario)
 
@@ -122,7 +122,7 @@ def test_invalid_entries_are_counted_and_skipped() -> None:
 
     async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
+        assert [capture.datetime for capture in await collect_captures(client.captures(PAGE))] == [OLD]
         assert client.problems.counts == {"bad-uri": 3}
 
     with_archive({MAP: timemap(*entries)}, scenario)
@@ -144,7 +144,7 @@ def test_invalid_timemap_is_malformed(response: ScriptedResponse) -> None:
     """An error page with status 200 is not an empty TimeMap."""
 
     async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results, error = await collected(MementoClient(archive, http_client).captures(PAGE))
+        results, error = await collect_until_error(MementoClient(archive, http_client).captures(PAGE))
         assert results == []
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -160,10 +160,10 @@ def test_exclusion_is_reported() -> None:
         client = MementoClient(archive, http_client)
         for status in (200, 403):
             server.responses[MAP] = ScriptedResponse(status, {}, body)
-            _, error = await collected(client.captures(PAGE))
+            _, error = await collect_until_error(client.captures(PAGE))
             assert isinstance(error, ExcludedError)
         server.responses[MAP] = ScriptedResponse(403, {}, b"no")
-        _, error = await collected(client.captures(PAGE))
+        _, error = await collect_until_error(client.captures(PAGE))
         assert isinstance(error, FailedError)
 
     with_archive({}, scenario)
@@ -184,7 +184,7 @@ def test_pages_of_a_timemap_are_followed() -> None:
     }  # fmt: skip
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results = await listed(MementoClient(archive, http_client).captures(PAGE))
+        results = await collect_captures(MementoClient(archive, http_client).captures(PAGE))
         assert [capture.datetime for capture in results] == [NEW, OLD]
         assert server.requests == [MAP, "/2", "/3"]
 
@@ -200,11 +200,11 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         server.responses[MAP] = timemap(memento(OLD), next_page("/1"))
-        assert len(await listed(client.captures(PAGE))) == 1
+        assert len(await collect_captures(client.captures(PAGE))) == 1
         assert len(server.requests) == 2
         server.requests.clear()
         server.responses[MAP] = timemap(memento(OLD), next_page("/o1"))
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert len(results) == len(server.requests) == 5
         assert isinstance(error, ListCutError)
 
@@ -216,12 +216,12 @@ def test_missing_page_fails_after_the_listed_captures() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert len(results) == 1
         assert isinstance(error, FailedError)
         # Foreign hosts are not followed.
         server.responses[MAP] = timemap(memento(OLD), next_page("http://127.0.0.2:1/"))
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert len(results) == 1
         assert isinstance(error, ListCutError)
 
@@ -306,15 +306,15 @@ def test_without_timemap_the_timegate_names_captures() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(replace(archive, timemap=None), http_client)
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert [(capture.datetime, capture.urim) for capture in results] == [
             (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
         ]
         assert isinstance(error, ListCutError)
         server.responses[GATE] = ScriptedResponse(302, {**gate, "Link": '<{base}/list>; rel="timemap"'})
-        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [NEW]
+        assert [capture.datetime for capture in await collect_captures(client.captures(PAGE))] == [NEW]
         del server.responses[GATE]
-        assert await listed(client.captures(PAGE)) == []
+        assert await collect_captures(client.captures(PAGE)) == []
 
     with_archive({GATE: ScriptedResponse(302, gate), "/list": timemap(memento(NEW))}, scenario)
 
@@ -324,10 +324,10 @@ def test_unsupported_queries_raise() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        _, error = await collected(client.list_prefix("http://example.com/", "2014", "2015"))
+        _, error = await collect_until_error(client.list_prefix("http://example.com/", "2014", "2015"))
         assert isinstance(error, UnsupportedError)
         bare = MementoClient(replace(archive, timemap=None, timegate=None), http_client)
-        _, error = await collected(bare.captures(PAGE))
+        _, error = await collect_until_error(bare.captures(PAGE))
         assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await bare.get(PAGE)
@@ -348,7 +348,7 @@ def test_listed_capture_is_fetched_from_its_urim() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        fetched_captures = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
+        fetched_captures = [await client.fetch(capture) for capture in await collect_captures(client.captures(PAGE))]
         displayed = [
             (fetched.capture.datetime, fetched.capture.mime, fetched.capture.migrated)
             for fetched in fetched_captures

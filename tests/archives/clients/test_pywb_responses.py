@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.helpers import collected, listed, make_http_client
+from tests.archives.helpers import collect_captures, collect_until_error, make_http_client
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from unlost.archives import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
@@ -54,21 +54,23 @@ def test_index_query_has_documented_parameters() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
-        assert len(await listed(client.captures(f"{SITE}/"))) == 1
+        assert len(await collect_captures(client.captures(f"{SITE}/"))) == 1
         assert server.requests == [QUERY]
-        await collected(client.list_prefix(f"{SITE}/a", "2014", "201502"))
+        await collect_until_error(client.list_prefix(f"{SITE}/a", "2014", "201502"))
         requested = parse_qs(urlsplit(server.requests[1]).query)
         assert set(requested) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
         assert (requested["from"], requested["to"]) == (["20140101000000"], ["20150228235959"])
         for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
             lister = PrefixListing(matches, SourcedNumber(50, "a test"))
-            _, error = await collected(PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix))
+            _, error = await collect_until_error(
+                PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix)
+            )
             assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await client.get(SITE)
         assert len(server.requests) == 2
         # Without prefix listing, captures of a page can be queried, without a limit.
-        await collected(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
+        await collect_until_error(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
         assert server.requests[2] == QUERY.removesuffix("&limit=50")
 
     with_script({QUERY: ScriptedResponse(200, {}, json.dumps(ROW))}, scenario)
@@ -89,7 +91,7 @@ def test_invalid_lines_are_skipped_alone() -> None:
 
     async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
-        results = await listed(client.captures(f"{SITE}/"))
+        results = await collect_captures(client.captures(f"{SITE}/"))
         assert [(capture.status, capture.redirect, capture.length) for capture in results] == [
             (200, None, None),
             (301, "/x", 5),
@@ -120,7 +122,7 @@ def test_other_text_fails(response: ScriptedResponse, expected: str | None) -> N
     """Not found is empty, garbage is a failure, an exclusion is a rule."""
 
     async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results, error = await collected(PywbClient(archive, http_client).captures(f"{SITE}/"))
+        results, error = await collect_until_error(PywbClient(archive, http_client).captures(f"{SITE}/"))
         assert results == []
         if expected is None:
             assert error is None

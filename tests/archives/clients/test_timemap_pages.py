@@ -18,7 +18,7 @@ from tests.archives.clients.timemaps import (
     timemap,
     with_archive,
 )
-from tests.archives.helpers import collected, listed
+from tests.archives.helpers import collect_captures, collect_until_error
 from tests.archives.stubs import StubHttpClient, reply
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer
 from unlost.archives import MementoClient
@@ -40,13 +40,13 @@ def test_mementos_match_the_captures() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        pages, error = await collected(client.pages(PAGE))
+        pages, error = await collect_until_error(client.pages(PAGE))
         assert error is None
         assert list(pages[0]) == [
             MementoTuple(OLD, "a", f"{server.base}/x/{OLD}/{PAGE}"),
             MementoTuple(NEW, "a", f"{server.base}/{NEW}/{PAGE}"),
         ]
-        captures = await listed(client.captures(PAGE))
+        captures = await collect_captures(client.captures(PAGE))
         expected = Mementos(MementoTuple(each.datetime, "a", each.urim or "") for each in captures)
         assert Mementos.merge(pages) == expected
         assert len(expected) == 3
@@ -66,7 +66,7 @@ def test_mementos_before_a_failure_are_yielded() -> None:
             ("http://127.0.0.2:1/", ListCutError),
         ):  # fmt: skip
             server.responses[MAP] = timemap(memento(OLD), next_page(page))
-            pages, error = await collected(client.pages(PAGE))
+            pages, error = await collect_until_error(client.pages(PAGE))
             assert [fetched.datetime for fetched in Mementos.merge(pages)] == [OLD]
             assert isinstance(error, expected), page
 
@@ -112,17 +112,17 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         server.responses[MAP] = timemap(memento(OLD), next_page("/1"))
-        pages, error = await collected(client.pages(PAGE))
+        pages, error = await collect_until_error(client.pages(PAGE))
         assert (len(Mementos.merge(pages)), len(server.requests), error) == (1, 2, None)
         server.requests.clear()
         server.responses[MAP] = timemap(memento(OLD), next_page("/o1"))
-        pages, error = await collected(client.pages(PAGE))
+        pages, error = await collect_until_error(client.pages(PAGE))
         assert len(Mementos.merge(pages)) == len(server.requests) == 5
         assert isinstance(error, ListCutError)
         # The total memory of all pages is limited, too.
         monkeypatch.setattr(archives_timemap, "MAX_TIMEMAP_BYTES", 300)
         server.requests.clear()
-        pages, error = await collected(client.pages(PAGE))
+        pages, error = await collect_until_error(client.pages(PAGE))
         assert 1 <= len(server.requests) < 5
         assert len(pages) == len(server.requests)
         assert isinstance(error, ListCutError)
@@ -139,7 +139,7 @@ def test_index_of_pages_has_no_mementos() -> None:
     }
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        pages, error = await collected(MementoClient(archive, http_client).pages(PAGE))
+        pages, error = await collect_until_error(MementoClient(archive, http_client).pages(PAGE))
         assert [[fetched.datetime for fetched in page] for page in pages] == [[OLD], [NEW]]
         assert error is None
         assert server.requests == [MAP, "/2", "/3"]
@@ -152,24 +152,24 @@ def test_missing_invalid_and_excluded_timemaps_are_distinguished() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert await collected(client.pages(PAGE)) == ([], None)
+        assert await collect_until_error(client.pages(PAGE)) == ([], None)
         server.responses[MAP] = timemap()
-        assert await collected(client.pages(PAGE)) == ([], None)
+        assert await collect_until_error(client.pages(PAGE)) == ([], None)
         for body in (b"<!DOCTYPE html>", b"\xff\xfe" * 100_000, b"<" * 100_000, b"{}"):
             server.responses[MAP] = ScriptedResponse(200, {}, body)
-            pages, error = await collected(client.pages(PAGE))
+            pages, error = await collect_until_error(client.pages(PAGE))
             assert pages == []
             assert isinstance(error, FailedError)
             assert error.kind == "malformed"
         server.responses[MAP] = ScriptedResponse(
             200, {}, b"org.archive.wayback.exception.RobotAccessControlException: no"
         )
-        _, error = await collected(client.pages(PAGE))
+        _, error = await collect_until_error(client.pages(PAGE))
         assert isinstance(error, ExcludedError)
         with pytest.raises(UriError):
-            await collected(client.pages("dns:example.com"))
+            await collect_until_error(client.pages("dns:example.com"))
         nothing = Archive("b", "B", ArchiveKind.MEMENTO)
-        _, error = await collected(MementoClient(nothing, http_client).pages(PAGE))
+        _, error = await collect_until_error(MementoClient(nothing, http_client).pages(PAGE))
         assert isinstance(error, UnsupportedError)
 
     with_archive({}, scenario)
@@ -182,7 +182,7 @@ def test_timegate_alone_names_some_mementos() -> None:
 
     async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         alone = Archive("g", "G", ArchiveKind.MEMENTO, timegate=archive.timegate)
-        pages, error = await collected(MementoClient(alone, http_client).pages(PAGE))
+        pages, error = await collect_until_error(MementoClient(alone, http_client).pages(PAGE))
         assert list(Mementos.merge(pages)) == [MementoTuple(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
         assert isinstance(error, ListCutError)
 
@@ -195,7 +195,7 @@ def test_invalid_entries_are_counted() -> None:
 
     async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        pages, error = await collected(client.pages(PAGE))
+        pages, error = await collect_until_error(client.pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert error is None
         assert client.problems.counts == {"bad-uri": 2}
@@ -216,7 +216,7 @@ def test_long_timemap_is_parsed_in_a_thread() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_archive_timemap", noticed)
-            pages, error = await collected(MementoClient(archive, http_client).pages(PAGE))
+            pages, error = await collect_until_error(MementoClient(archive, http_client).pages(PAGE))
         assert (len(pages[0]), error) == (10_000, None)
         assert threads
         assert threading.main_thread() not in threads
@@ -234,7 +234,7 @@ def test_too_long_timemap_is_reported() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_archive_timemap", cut)
-            pages, error = await collected(MementoClient(archive, http_client).pages(PAGE))
+            pages, error = await collect_until_error(MementoClient(archive, http_client).pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert isinstance(error, ListCutError)
         assert server.requests == [MAP]

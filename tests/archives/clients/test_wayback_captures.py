@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.archives.clients.wayback import PAGE, with_archive
-from tests.archives.helpers import listed
+from tests.archives.helpers import collect_captures
 from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from unlost.archives import WaybackClient
 from unlost.http import ArchiveHttpClient
@@ -47,7 +47,7 @@ def test_listed_capture_that_moved_has_another_date() -> None:
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
+        (capture,) = await collect_captures(client.captures(PAGE))
         fake.captures = [replace(fake.captures[0], timestamp="20150210000001", mimetype="image/png")]
         fetched = await client.fetch(capture)
         assert fetched is not None
@@ -82,7 +82,7 @@ def test_status_of_a_redirect_is_that_of_the_index(location: str) -> None:
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
+        (capture,) = await collect_captures(client.captures(PAGE))
         fetched = await client.fetch(capture)
         assert fetched is not None
         fetched.body.close()
@@ -102,7 +102,7 @@ def test_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
+        (capture,) = await collect_captures(client.captures(PAGE))
         fetched = await client.fetch(capture)
         assert fetched is not None
         fetched.body.close()

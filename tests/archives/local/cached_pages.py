@@ -21,7 +21,7 @@ def entry(kind: ArchiveKind, folder: Path) -> Archive:
     return Archive("mine", "Mine", kind, folder=str(folder), deep=False)
 
 
-async def listed(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
+async def list_prefixes(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
     """Return everything below some prefixes."""
     return [capture for prefix in prefixes for capture in [each async for each in repository.list_prefix(prefix)]]
 
@@ -30,7 +30,7 @@ def check_pages(repository: CachedResponseClient, without: frozenset[str] = froz
     """Compare every page of the lost site with the archive, byte by byte; return the listed captures."""
 
     async def compare() -> dict[str, Capture]:
-        results = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
+        results = {capture.uri: capture for capture in await list_prefixes(repository, *HOSTS)}
         assert set(PAGES) - without - set(results) == set()
         assert not NOT_PAGES & set(results)
         for uri, page in PAGES.items():
@@ -64,7 +64,7 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
 
     async def query(repository: CachedResponseClient) -> None:
         try:
-            captures = await listed(repository, *HOSTS)
+            captures = await list_prefixes(repository, *HOSTS)
         except ArchiveError:
             return
         for capture in captures:
@@ -97,11 +97,11 @@ def _changed(data: bytearray, chance: random.Random) -> bytes:
     return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
-def check_vanishing(repository: CachedResponseClient, folder: Path) -> None:
+def check_deletion_after_listing(repository: CachedResponseClient, folder: Path) -> None:
     """Delete everything after listing; captures are then missing, without an error."""
 
     async def query() -> None:
-        capture = next(each for each in await listed(repository, *HOSTS) if each.uri == HOME)
+        capture = next(each for each in await list_prefixes(repository, *HOSTS) if each.uri == HOME)
         shutil.rmtree(folder)
         assert await repository.fetch(capture) is None
         assert await repository.get(HOME) is None

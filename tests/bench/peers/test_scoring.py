@@ -38,7 +38,7 @@ def test_planted_faults_are_counted() -> None:
 
 
 def test_links_are_resolved_to_files(tmp_path: Path) -> None:
-    """Links to files work; to the root of the disk, the lost host and missing files they are broken; others are ignored."""
+    """Links to files work; to the root of the disk, the lost host and missing files they are broken."""
     folder = tmp_path / "a site"
     (folder / "sub").mkdir(parents=True)
     (folder / "b%.html").write_text("<!doctype html>")

@@ -37,7 +37,7 @@ PAGES = [live_resource(f"p{number}") for number in range(40)]
 NOW = "20260601000000"
 
 
-def stored(numbers: Sequence[int], status: int = 200) -> list[StoredCapture]:
+def make_captures(numbers: Sequence[int], status: int = 200) -> list[StoredCapture]:
     """Return captures of pages of the site."""
     return [StoredCapture(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
 
@@ -91,7 +91,7 @@ def only_timemaps(server: FakeWayback) -> Archive:
     return Archive("single", "Single", ArchiveKind.MEMENTO, timemap=server.archive().timemap)
 
 
-def failing(server: ScriptedServer) -> Archive:
+def unresponsive_archive(server: ScriptedServer) -> Archive:
     """Return an archive that never responds."""
     return Archive("failing", "Failing", ArchiveKind.MEMENTO, timemap=f"{server.base}/none/")
 
@@ -107,7 +107,7 @@ def test_complete_listing_needs_no_single_queries(file: Path) -> None:
 
     async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(
-            [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
+            [*make_captures(range(10)), *make_captures(range(10, 20), 404), *make_captures(range(20, 25), 302)]
         ) as server:
             _, found = await targets_of.send(server.archive())
         assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
@@ -120,7 +120,7 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     """One archive lists ten pages, another without listings is queried for thirty, or for all forty if thorough."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second))
             assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
             assert len(second.requests) == 30
@@ -128,7 +128,7 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     run(file, work)
 
     async def thorough(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second), thorough=True)
             assert len(second.requests) == 40
             assert found.by_archives == {1: 10, 2: 5}
@@ -140,7 +140,7 @@ def test_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     """Of a sample of twenty; other pages are unknown."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(0, 40, 2))) as server:
+        async with fake_wayback(make_captures(range(0, 40, 2))) as server:
             _, found = await targets_of.send(only_timemaps(server), sample=20)
             assert len(server.requests) == 20
         assert found.states[AvailabilityState.UNKNOWN] == 20
@@ -157,9 +157,9 @@ def test_failed_query_is_not_an_absence(file: Path) -> None:
     """The page is unknown, not vulnerable; after some failures the archive is not queried further."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, scripted_server({}) as second:
+        async with fake_wayback(make_captures(range(10))) as first, scripted_server({}) as second:
             second.responses.update({f"/none/{page.uri}": ScriptedResponse(500) for page in PAGES})
-            result, found = await targets_of.send(first.archive(), failing(second))
+            result, found = await targets_of.send(first.archive(), unresponsive_archive(second))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
             assert len(set(second.requests)) == MAX_FAILURES
@@ -171,7 +171,7 @@ def test_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
     """With the same result."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as server:
+        async with fake_wayback(make_captures(range(10))) as server:
             server.index_response = b"<html>maintenance</html>"
             archive = server.archive()
             # Its own TimeMaps still work.
@@ -186,7 +186,7 @@ def test_answered_queries_are_not_repeated(file: Path) -> None:
     """A visit resumes with the stored listings and results."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
             _, before = await targets_of.send(*archives, sample=12)
             count = len(first.requests), len(second.requests)
@@ -202,7 +202,7 @@ def test_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) 
     other = map_of_rows(tmp_path, "org,other)/* 3\n")
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as server:
+        async with fake_wayback(make_captures(range(10))) as server:
             archive = only_timemaps(server)
             known = MemoryHoldings({archive.id: ArchiveHoldings(other, [])})
             _, found = await targets_of.send(archive, known=known)
@@ -222,7 +222,7 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback([*stored(range(40)), *gone]) as server:
+        async with fake_wayback([*make_captures(range(40)), *gone]) as server:
             _, found = await targets_of.send(server.archive(), look=look)
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5

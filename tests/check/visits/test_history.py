@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.availability.resources import holding, live_resource
+from tests.check.availability.resources import archive_captures, live_resource
 from unlost.check import (
     ANY_ARCHIVE,
     ArchiveHolding,
@@ -64,18 +64,18 @@ def rows(history: VisitHistory, table: str) -> int:
 def test_database_grows_with_changes_only(history: VisitHistory) -> None:
     """A hundred equal visits have the rows of one."""
     seen = [live_resource("a"), live_resource("b")]
-    visit(history, 0, seen, {"a": holding()})
+    visit(history, 0, seen, {"a": archive_captures()})
     before = [rows(history, table) for table in ("live_span", "held_span", "resource")]
     for day in range(1, 100):
-        visit(history, day * DAY, seen, {"a": holding()})
+        visit(history, day * DAY, seen, {"a": archive_captures()})
     assert [rows(history, table) for table in ("live_span", "held_span", "resource")] == before
-    visit(history, 100 * DAY, [live_resource("a", 404), live_resource("b")], {"a": holding()})
+    visit(history, 100 * DAY, [live_resource("a", 404), live_resource("b")], {"a": archive_captures()})
     assert rows(history, "live_span") == before[0] + 1
 
 
 def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
     """The spans of an archive that failed are not extended."""
-    visit(history, 0, [live_resource("a")], {"a": holding()})
+    visit(history, 0, [live_resource("a")], {"a": archive_captures()})
     visit(history, DAY, [live_resource("a")], answers=False)
     visit(history, 2 * DAY, [live_resource("a")], {})
     ((_, _, sights),) = history.observations("a")
@@ -85,9 +85,9 @@ def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
 def test_clock_jump_makes_visits_undated(history: VisitHistory) -> None:
     """A visit in the far future loses its date when the clock is right again."""
     visit(history, 0, [live_resource("a")], {})
-    visit(history, DAY, [live_resource("a")], {"a": holding()})
-    assert visit(history, 1_000 * DAY, [live_resource("a")], {"a": holding()}) == 0
-    assert visit(history, 2 * DAY, [live_resource("a")], {"a": holding()}) == 1
+    visit(history, DAY, [live_resource("a")], {"a": archive_captures()})
+    assert visit(history, 1_000 * DAY, [live_resource("a")], {"a": archive_captures()}) == 0
+    assert visit(history, 2 * DAY, [live_resource("a")], {"a": archive_captures()}) == 1
     visit(history, 3 * DAY, [live_resource("a")], {})
     ((_, _, life),) = resource_lifetimes(history)
     assert (life.ta, life.tp, life.p_r) == (DAY, 3 * DAY, 1.0)

@@ -27,7 +27,7 @@ from unlost.refresh import (
 DAY = 86_400.0
 
 
-def trusting(audit: float = 0.0) -> Policy:
+def etag_policy(audit: float = 0.0) -> Policy:
     """Return a policy that skips a page if its ETag, or without one its date, is the same."""
     means = {}
     for cell in range(CELL_COUNT):
@@ -38,7 +38,7 @@ def trusting(audit: float = 0.0) -> Policy:
 
 
 @dataclass
-class Served:
+class ServedPage:
     """A page. `headers` are sent in addition to the validators, which are omitted if None."""
 
     body: bytes
@@ -58,7 +58,7 @@ class Served:
         }
 
 
-Trick = Callable[["Site", Exchange, Served], Any]
+Trick = Callable[["Site", Exchange, ServedPage], Any]
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Site:
 
     server: FaultServer
     clock: VirtualClock
-    pages: dict[str, Served]
+    pages: dict[str, ServedPage]
     trick: Trick | None = None
     requests: list[tuple[str, str, bool]] = field(default_factory=list)
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -80,12 +80,12 @@ class Site:
     async def respond(self, exchange: Exchange) -> None:
         """Respond as a correct server does, unless there is a trick."""
         if exchange.path == "/robots.txt":
-            page = self.pages.get(exchange.path, Served(b"", status=404))
+            page = self.pages.get(exchange.path, ServedPage(b"", status=404))
             await exchange.respond(page.status, page.body, content_type="text/plain")
             return
         condition = "if-none-match" in exchange.headers or "if-modified-since" in exchange.headers
         self.requests.append((exchange.method, exchange.path, condition))
-        page = self.pages.get(exchange.path, Served(b"not found", status=404))
+        page = self.pages.get(exchange.path, ServedPage(b"not found", status=404))
         if self.trick is not None and await self.trick(self, exchange, page):
             return
         tag, date = exchange.headers.get("if-none-match"), exchange.headers.get("if-modified-since")
@@ -137,7 +137,7 @@ async def harvest_pages(
 
 
 @asynccontextmanager
-async def changing(pages: dict[str, Served], trick: Trick | None = None) -> AsyncIterator[Site]:
+async def run_changing_site(pages: dict[str, ServedPage], trick: Trick | None = None) -> AsyncIterator[Site]:
     """Run a site."""
     clock = VirtualClock()
 

@@ -42,7 +42,7 @@ def noise(value: float, dice: random.Random) -> float:
 
 
 @contextmanager
-def filled(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
+def filled_table(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
     """Give rows."""
     with ColumnFile(len(rows[0])) as found:
         for row in rows:
@@ -53,7 +53,7 @@ def filled(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
 def both(rows: Sequence[Sequence[float]]) -> tuple[RegressionModel | None, RegressionModel | None]:
     """Return the linear and the logistic model of rows whose last column is explained."""
     chosen = range(len(rows[0]))
-    with filled(rows) as found:
+    with filled_table(rows) as found:
         known = compute_moments(found, chosen, [f"x{at}" for at in chosen])
         return fit_linear(known), fit_logistic(found, chosen, known)
 
@@ -138,7 +138,7 @@ def test_too_few_rows_or_constant_response_give_no_model() -> None:
 
 def test_rows_with_missing_values_are_skipped() -> None:
     """Unknown numbers cost their rows only where the column is chosen."""
-    with filled([[1.0, nan], [2.0, 5.0], [3.0, nan]]) as rows:
+    with filled_table([[1.0, nan], [2.0, 5.0], [3.0, nan]]) as rows:
         assert (rows.known, list(rows.blocks([0])), list(rows.blocks([0, 1]))) == (
             [3, 1],
             [[[1.0, 2.0, 3.0]]],

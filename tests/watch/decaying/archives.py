@@ -114,17 +114,17 @@ class Truth:
     def stored(self, behaviour: Behaviour, base: str, day: int) -> list[StoredCapture]:
         """Return the captures that an archive shows on a day. `base` is the URL of the web with a trailing slash."""
         return [
-            StoredCapture(address(base, path), moment(capture), mimetype=type_of(path))
+            StoredCapture(file_url(base, path), day_timestamp(capture), mimetype=type_of(path))
             for path in self.paths
             for capture in behaviour.captures(self, path, day)
         ]
 
 
-def address(base: str, path: str) -> str:
+def file_url(base: str, path: str) -> str:
     """Return the URL of a file: folders in place of their `index.html`."""
     return base + path.removesuffix("index.html")
 
 
-def moment(day: int) -> str:
+def day_timestamp(day: int) -> str:
     """Return a day as 14 digits: noon, when archives crawl; visits are in the evening."""
     return dates.from_epoch(str(BEGIN + day * DAY + DAY // 2))

@@ -75,7 +75,7 @@ class Crawls:
         yield CrawledSite(plan, SiteCrawlOptions(self._folder / f"crawl-{visit}", self._clock, CONTACT), [url])
 
 
-async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[VisitResult]:
+async def visit_every_day(truth: Truth, folder: Path, base: str, top: Path) -> list[VisitResult]:
     """Visit the web on every day."""
     clock = VirtualClock(BEGIN)
     visits = []
@@ -99,7 +99,7 @@ def test_watch_matches_the_truth(tmp_path: Path) -> None:
     truth = Truth(DecayingWeb(bins=3, last=6), BEHAVIOURS, days=14)
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
-        visits = asyncio.run(watched(truth, folder, base, tmp_path))
+        visits = asyncio.run(visit_every_day(truth, folder, base, tmp_path))
         assert [visited.health.health for visited in visits] == ["fine"] * truth.days
         for day, visited in enumerate(visits):
             found = {state.value: count for state, count in visited.check.stats.states.items()}
@@ -121,7 +121,7 @@ def test_watch_of_the_whole_collection_matches_the_truth(tmp_path: Path) -> None
     truth = Truth(DecayingWeb(), behaviours, days=105)
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
-        visits = asyncio.run(watched(truth, folder, base, tmp_path))
+        visits = asyncio.run(visit_every_day(truth, folder, base, tmp_path))
     for day, visited in enumerate(visits):
         found = {state.value: count for state, count in visited.check.stats.states.items()}
         assert found == Counter(truth.state(path, day) for path in truth.paths), day

@@ -257,7 +257,7 @@ DAYS = (2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def uninterrupted_visits(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the contents after visits without a kill."""
     file = tmp_path_factory.mktemp("undisturbed") / "visits.sqlite"
     WatchedSite(file, FlakySite(7, 30, QUIET, "parked", 5)).days(*DAYS)
@@ -266,7 +266,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("point", range(1, 56))
 def test_killed_watch_resumes(
-    point: int, undisturbed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    point: int, uninterrupted_visits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a kill at any change, the repeated visit gives the same database."""
     watch = WatchedSite(tmp_path / "visits.sqlite", FlakySite(7, 30, QUIET, "parked", 5))
@@ -295,7 +295,7 @@ def test_killed_watch_resumes(
     for module in (present_module, history_module, losses_module):
         monkeypatch.setattr(module, "transaction", failing)
     assert asyncio.run(visits()) == 1
-    assert dump(watch.file) == undisturbed
+    assert dump(watch.file) == uninterrupted_visits
 
 
 def test_loss_is_recorded_in_the_transaction_of_its_visit(
