@@ -36,13 +36,13 @@ $(VENV)/.tools: $(VENV)/.runtime requirements-dev.txt
 
 # Tools of other licences are only ever run as processes from an environment of their own.
 NEIGHBOUR_PYTHON ?= $(PYTHON)
-NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildcard tests/neighbours/*.txt))
+NEIGHBOURS := $(patsubst tests/external/%.txt,.neighbours/%/.installed,$(wildcard tests/external/*.txt))
 
-.neighbours/%/.installed: tests/neighbours/%.txt
+.neighbours/%/.installed: tests/external/%.txt
 	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need python
 	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need headers
 	$(NEIGHBOUR_PYTHON) -m venv .neighbours/$*
-	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
+	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/external/$*.txt
 	touch $@
 
 # Those that only the comparison needs: the tests do without them.
@@ -164,8 +164,8 @@ docs: $(VENV)/.built $(VENV)/.tools ## Regenerate the generated pages
 	mv docs/claims.md.new docs/claims.md
 	$(BIN)/python -m scripts.claims --readme > README.md.new
 	mv README.md.new README.md
-	$(BIN)/python -m scripts.pictures docs/images
-	$(BIN)/python -m scripts.recording > docs/images/recording.svg.new
+	$(BIN)/python -m scripts.diagrams docs/images
+	$(BIN)/python -m scripts.terminal_recording > docs/images/recording.svg.new
 	mv docs/images/recording.svg.new docs/images/recording.svg
 	$(BIN)/python -m scripts.licences > docs/dependencies.md.new
 	mv docs/dependencies.md.new docs/dependencies.md

@@ -1,8 +1,7 @@
-"""How maps and filters age: what they miss, and how often they are right, when the archive grows after they were made.
+"""Recall and accuracy of maps and filters of an archive that grows after they were built.
 
-The real dates are those of the link list: a page counts as captured on the day on which it was first posted. Seven in
-ten of the pages are the archive's; the others stand for pages of the same sites that it never captures. Both are asked
-for.
+Dates are those of the real link list: a page counts as captured on the day on which it was first posted. Seven in ten
+pages belong to the archive; the others represent pages of the same sites that it never captures. Both are queried.
 """
 
 import gzip
@@ -30,29 +29,30 @@ from unlost.mementomap import (
 from unlost.uri import key_many
 
 LINKS = DATA / "urls" / "reddit2013-links.tsv.gz"
-MADE = [date(2012, 7, 1), date(2012, 10, 1), date(2013, 1, 1), date(2013, 4, 1)]
-"""The days on which maps and filters are made: no figure hangs on one of them."""
+BUILD_DATES = [date(2012, 7, 1), date(2012, 10, 1), date(2013, 1, 1), date(2013, 4, 1)]
+"""Build dates of maps and filters; several, so that no figure depends on a single date."""
 
-AGES = [0, 1, 3, 7, 14, 30, 60, 90]  # days; the list ends in the summer of 2013
+AGES = [0, 1, 3, 7, 14, 30, 60, 90]  # days; the link list ends in summer 2013
 BITS = 8
 
 Pages = dict[str, date]
 Figures = tuple[float, float, float]
-Says = Callable[[list[str]], list[bool]]
+Predictor = Callable[[list[str]], list[bool]]
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     if not LINKS.exists():
         print(f"bench ageing: skipped, {LINKS.name} is not there (UNLOST_DATA)")
         return
     report = Report("ageing", "How maps and filters age")
     held, foreign = read_pages()
     report.line(
-        f"{len(held):,} pages of an archive, {len(foreign):,} of the same sites that it never captures (real addresses "
-        f"and dates, made-up captures). Maps and filters of {', '.join(map(str, MADE))}; figures are their means."
+        f"{len(held):,} pages of an archive, {len(foreign):,} of the same sites that it never captures (real "
+        f"addresses and dates, made-up captures). Maps and filters of {', '.join(map(str, BUILD_DATES))}; "
+        "figures are their means."
     )
-    found = [measure(made, held, foreign) for made in MADE]
+    found = [measure(built, held, foreign) for built in BUILD_DATES]
     names = list(found[0][0][1])
     grown = [mean(run[n][0] for run in found) for n in range(len(AGES))]
     tables: dict[str, Callable[[Figures], float]] = {
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def read_pages() -> tuple[Pages, Pages]:
-    """Return the first day of every page, of the archive and of the others. Which it is hangs on its key alone."""
+    """Return the first day of every page, for archived and for foreign pages; the key alone decides which one it is."""
     with gzip.open(LINKS, "rt", encoding="utf-8", newline="\n") as lines:
         rows = [line.rstrip("\n").split("\t") for line in lines]
     first: Pages = {}
@@ -97,29 +97,30 @@ def read_pages() -> tuple[Pages, Pages]:
     return parts
 
 
-def measure(made: date, held: Pages, foreign: Pages) -> list[tuple[float, dict[str, Figures]]]:
+def measure(built: date, held: Pages, foreign: Pages) -> list[tuple[float, dict[str, Figures]]]:
     """Return for each age the share of new archived pages, and three shares for each routing method.
 
-    Those of archived pages that are found, of new pages that are found, and of foreign pages that are denied.
+    They are the shares of archived pages that are found, of new pages that are found, and of foreign pages that are
+    rejected.
     """
     found = []
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
-        ways = ask(Path(folder), [page for page, day in held.items() if day <= made])
+        predictors = build_predictors(Path(folder), [page for page, day in held.items() if day <= built])
         for age in AGES:
-            day = made + timedelta(days=age)
+            day = built + timedelta(days=age)
             now = [page for page, first in held.items() if first <= day]
-            new = [page for page in now if held[page] > made]
+            new = [page for page in now if held[page] > built]
             others = [page for page, first in foreign.items() if first <= day]
             figures = {}
-            for name, says in ways.items():
-                denied = 1 - mean(says(others))
-                figures[name] = mean(says(now)), mean(says(new)) if new else 1.0, denied
+            for name, predict in predictors.items():
+                rejected = 1 - mean(predict(others))
+                figures[name] = mean(predict(now)), mean(predict(new)) if new else 1.0, rejected
             found.append((len(new) / len(now), figures))
     return found
 
 
-def ask(folder: Path, pages: list[str]) -> dict[str, Says]:
-    """Make maps and a filter of pages, and return by name how they are asked."""
+def build_predictors(folder: Path, pages: list[str]) -> dict[str, Predictor]:
+    """Build maps and a filter of pages; return the look-up function of each combination by name."""
     listed = folder / "pages.txt"
     listed.write_text("".join(f"{page}\n" for page in pages))
     options = {
@@ -134,36 +135,38 @@ def ask(folder: Path, pages: list[str]) -> dict[str, Says]:
     build_filter([listed], folder / "a.filter", FilterOptions(kind="urls", bits=BITS))
     filtered = Filter.open(folder / "a.filter")
 
-    def by(name: str) -> Says:
+    def map_only(name: str) -> Predictor:
         return lambda keys: [answer.held for answer in maps[name].lookup_keys_many(keys)]
 
-    def both(name: str) -> Says:
-        return lambda keys: [a and b for a, b in zip(by(name)(keys), filtered.lookup_keys_many(keys), strict=True)]
+    def map_and_filter(name: str) -> Predictor:
+        return lambda keys: [
+            a and b for a, b in zip(map_only(name)(keys), filtered.lookup_keys_many(keys), strict=True)
+        ]
 
-    def newer(name: str) -> Says:
-        """Where the filter says no, a wildcard says perhaps: asked all the same."""
+    def or_wildcard(name: str) -> Predictor:
+        """Return a look-up that treats a wildcard match as a possible hit even if the filter rejects the key."""
 
-        def says(keys: list[str]) -> list[bool]:
+        def predict(keys: list[str]) -> list[bool]:
             answers = maps[name].lookup_keys_many(keys)
             return [
                 answer.held and (yes or (answer.matched or "").endswith("*"))
                 for answer, yes in zip(answers, filtered.lookup_keys_many(keys), strict=True)
             ]
 
-        return says
+        return predict
 
     return {
-        **{name: by(name) for name in options},
+        **{name: map_only(name) for name in options},
         "filter": filtered.lookup_keys_many,
-        "W 1,1 and filter": both("map W 1,1"),
-        "hosts and filter": both("map of hosts"),
-        "W 1,1 and filter, perhaps newer asked": newer("map W 1,1"),
-        "hosts and filter, perhaps newer asked": newer("map of hosts"),
+        "W 1,1 and filter": map_and_filter("map W 1,1"),
+        "hosts and filter": map_and_filter("map of hosts"),
+        "W 1,1 and filter, perhaps newer asked": or_wildcard("map W 1,1"),
+        "hosts and filter, perhaps newer asked": or_wildcard("map of hosts"),
     }
 
 
 def mean(values: Iterable[float]) -> float:
-    """Return the mean of some numbers, or the share of those that are true."""
+    """Return the mean of numbers, or the share of true values."""
     found = list(values)
     return sum(found) / len(found)
 

@@ -10,16 +10,16 @@ from starlette.routing import Route
 
 
 def main() -> None:
-    """Serve bodies of the length that each path ends with."""
+    """Serve bodies whose length is the last segment of the path."""
 
     async def bare(request: Request) -> Response:
         return Response(bytes(int(request.path_params["length"])), media_type="application/link-format")
 
     app = Starlette(routes=[Route("/timemap/link/{length}", bare)])
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        print(listening.getsockname()[1], flush=True)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
         config = uvicorn.Config(app, log_config=None, loop="uvloop", http="httptools", access_log=False, lifespan="off")
-        uvicorn.Server(config).run([listening])
+        uvicorn.Server(config).run([listener])
 
 
 if __name__ == "__main__":

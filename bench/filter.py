@@ -1,8 +1,8 @@
 """Speed, size and false positives of filters, relative to maps of the same index.
 
-Making runs as its users run it: a process, its start-up counted, its output on the disk. Asking runs in this process,
-from keys to a list of answers. Keys come as one text, a line each, as lists of millions do. As Python strings in random
-order they take 0.2 µs each to be fetched from memory, whoever asks for what: that is reported, and no gate.
+Builds run as processes, including start-up and writing the output. Look-ups run in this process, from keys to a list
+of results; keys are lines of one text, as in lists of millions. Python strings in random order cost 0.2 µs each for
+memory access, independent of the data structure; that figure is reported without a gate.
 """
 
 import os
@@ -10,7 +10,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from bench.holdings import UNLOST, Run, build
+from bench.holdings import UNLOST, Run, build_command
 from bench.measure import Report, best_of
 from unlost.mementomap import Filter, Map
 from unlost.problems import Problems
@@ -18,18 +18,18 @@ from unlost.research import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 MANY_LINES = 10_000_000
-QUESTIONS = 400_000
+QUERIES = 400_000
 THREADS = 2
 DISK_BYTES = 8 << 30
 
 
-def build_filter(index: Path, output: Path, *options: str) -> list[str | Path]:
-    """Return the command that makes a filter."""
+def filter_command(index: Path, output: Path, *options: str) -> list[str | Path]:
+    """Return the command that builds a filter."""
     return [UNLOST, "filter", "build", index, "-o", output, "--threads", str(THREADS), *options]
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("filter", "Making and asking filters, beside maps")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
@@ -37,31 +37,31 @@ def main() -> None:
         if free < DISK_BYTES:
             print(f"bench filter: skipped, {DISK_BYTES >> 30} GiB of disk are needed in {folder.parent}")
             return
-        make(folder, report)
-        ask(folder, report)
+        measure_builds(folder, report)
+        measure_lookups(folder, report)
     report.finish()
 
 
-def make(folder: Path, report: Report) -> None:
+def measure_builds(folder: Path, report: Report) -> None:
     """Measure building filters of a synthetic index, and of a larger unsorted one."""
     index, other, shuffled = folder / "a.cdxj", folder / "b.filter", folder / "shuffled.cdxj"
     write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
     report.line(f"{LINES:,} lines; {THREADS} threads, warm cache, best of 3.")
     report.line("")
     runs = {
-        "`map build`": Run(build(index, folder / "a.ukvs")),
-        "`filter build --bits 8`": Run(build_filter(index, folder / "a.filter")),
-        "`filter build --bits 16`": Run(build_filter(index, other, "--bits", "16")),
-        "`filter build --key urir`": Run(build_filter(index, other, "--key", "urir")),
-        "`filter build` of the map": Run(build_filter(folder / "a.ukvs", other)),
+        "`map build`": Run(build_command(index, folder / "a.ukvs")),
+        "`filter build --bits 8`": Run(filter_command(index, folder / "a.filter")),
+        "`filter build --bits 16`": Run(filter_command(index, other, "--bits", "16")),
+        "`filter build --key urir`": Run(filter_command(index, other, "--key", "urir")),
+        "`filter build` of the map": Run(filter_command(folder / "a.ukvs", other)),
         "`filter add` of the same": Run([UNLOST, "filter", "add", folder / "a.filter", index, "-o", other]),
         "`filter check`": Run([UNLOST, "filter", "check", folder / "a.filter"]),
     }
     index.unlink()
-    # Not in this process: what it needed for that would be counted as memory of the next one that it starts.
+    # In its own process: memory of this process would count as memory of the processes that it starts.
     Run([UNLOST, "synth", "index", "--lines", str(MANY_LINES), "--seed", "1", "--unsorted", "-o", shuffled], 1)
     many = f"`filter build`, {MANY_LINES:,} lines, unsorted"
-    runs[many] = Run(build_filter(shuffled, other), 1)
+    runs[many] = Run(filter_command(shuffled, other), 1)
     shuffled.unlink()
     report.line("| | seconds | of `map build` | of its processor time | MB of memory |")
     report.line("|---|---|---|---|---|")
@@ -74,15 +74,15 @@ def make(folder: Path, report: Report) -> None:
     report.gate("memory, unsorted, in units of 150 MB", runs[many].megabytes / 150, at_most=1)
 
 
-def ask(folder: Path, report: Report) -> None:
+def measure_lookups(folder: Path, report: Report) -> None:
     """Measure look-ups of keys in random order, half of which are in the filter."""
     rows = (folder / "a.ukvs").read_text().splitlines()
     keys = [row.partition(" ")[0] for row in rows if row[0] not in "!*"]
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     rng.shuffle(keys)
-    held, others = keys[: QUESTIONS // 2], [f"{key}~" for key in keys[QUESTIONS // 2 : QUESTIONS]]
-    asked = [*held, *others]
-    rng.shuffle(asked)
+    held, others = keys[: QUERIES // 2], [f"{key}~" for key in keys[QUERIES // 2 : QUERIES]]
+    queried = [*held, *others]
+    rng.shuffle(queried)
     opened, loaded = Map.open(folder / "a.ukvs"), Map.load(folder / "a.ukvs")
     filtered = Filter.open(folder / "a.filter")
     assert all(filtered.lookup_keys_many(held))  # noqa: S101
@@ -91,13 +91,13 @@ def ask(folder: Path, report: Report) -> None:
     report.line("| | µs a key | keys a second |")
     report.line("|---|---|---|")
     times: dict[tuple[str, int], float] = {}
-    text = "\n".join(asked).encode()
+    text = "\n".join(queried).encode()
     for name, holdings in (("map, in the file", opened), ("map, in memory", loaded), ("filter", filtered)):
         for threads in (1, THREADS):
-            each = best_of(5, lambda: holdings.lookup_key_lines(text, threads)) / len(asked)  # noqa: B023
+            each = best_of(5, lambda: holdings.lookup_key_lines(text, threads)) / len(queried)  # noqa: B023
             times[name, threads] = each
             report.line(f"| {name}, {threads} threads | {each * 1e6:.2f} | {1 / each:,.0f} |")
-            each = best_of(5, lambda: holdings.lookup_keys_many(asked, threads)) / len(asked)  # noqa: B023
+            each = best_of(5, lambda: holdings.lookup_keys_many(queried, threads)) / len(queried)  # noqa: B023
             report.line(f"| {name}, {threads} threads, from strings | {each * 1e6:.2f} | {1 / each:,.0f} |")
     opening = best_of(5, lambda: Filter.open(folder / "a.filter"))
     size = (folder / "a.filter").stat().st_size

@@ -34,14 +34,14 @@ def write_index(path: Path) -> float:
     return size / rows
 
 
-def loop(path: Path) -> int:
-    """Count lines as Python does it."""
+def count_lines(path: Path) -> int:
+    """Count lines with Python's file iterator."""
     with path.open("rb") as file:
         return sum(1 for _ in file)
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("formats", "Reading index files")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
         plain, packed = Path(folder) / "a.cdxj", Path(folder) / "a.cdxj.gz"
@@ -52,9 +52,9 @@ def main() -> None:
         )
         report.line("")
         rows = {
-            "`for line in file` in Python": best_of(3, lambda: loop(plain)),
+            "`for line in file` in Python": best_of(3, lambda: count_lines(plain)),
             "key column, plain": best_of(3, lambda: _core.key_column(plain, MAX_LINE_BYTES)),
-            "Python's gzip module, decompressing only": best_of(3, lambda: loop_gzip(packed)),
+            "Python's gzip module, decompressing only": best_of(3, lambda: count_gzip_bytes(packed)),
             "the inflate library alone": best_of(3, lambda: _core.inflated_length(packed)),
             "key column, gzip": best_of(3, lambda: _core.key_column(packed, MAX_LINE_BYTES)),
         }
@@ -69,7 +69,7 @@ def main() -> None:
     report.finish()
 
 
-def loop_gzip(path: Path) -> int:
+def count_gzip_bytes(path: Path) -> int:
     """Decompress with the standard library."""
     total = 0
     with gzip.open(path, "rb") as file:

@@ -1,6 +1,6 @@
 """Speed and memory of building and compacting maps, relative to `cut | uniq -c` on the same index.
 
-Everything runs as its users run it: a process, its start-up counted, its output on the disk.
+Each command runs as a process, including start-up and writing the output.
 """
 
 import os
@@ -17,13 +17,13 @@ from unlost.research import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 RUNS = 3
-GROWTH = (300_000, 1_000_000, 3_000_000, 10_000_000)
+GROWTH_SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000)
 UNLOST = Path(sys.executable).with_name("unlost")
 DISK_BYTES = 8 << 30
 
 
 class Run:
-    """The fastest of a few runs of a process, the least processor time, and the most memory that any of them took."""
+    """Least time, least CPU time and greatest memory of several runs of a process."""
 
     def __init__(self, command: Sequence[str | Path], runs: int = RUNS) -> None:
         self.seconds = float("inf")
@@ -41,18 +41,18 @@ class Run:
                 raise subprocess.CalledProcessError(process.returncode, list(command))
 
 
-def shell(command: str) -> list[str]:
+def shell_command(command: str) -> list[str]:
     """Return a command line for the shell."""
     return ["/bin/sh", "-c", command]
 
 
-def build(index: Path, output: Path, *options: str) -> list[str | Path]:
-    """Return the command that makes a map."""
+def build_command(index: Path, output: Path, *options: str) -> list[str | Path]:
+    """Return the command that builds a map."""
     return [UNLOST, "map", "build", index, "-o", output, "--threads", "2", *options]
 
 
-def plot(points: Sequence[tuple[int, float]]) -> str:
-    """Return the seconds against the lines as an SVG, with the straight line through the last point."""
+def draw_plot(points: Sequence[tuple[int, float]]) -> str:
+    """Return an SVG of seconds against lines, with a straight line through the last point."""
     width, height, margin = 640, 400, 60
     most_lines, most_seconds = points[-1][0], max(seconds for _, seconds in points)
 
@@ -74,7 +74,7 @@ def plot(points: Sequence[tuple[int, float]]) -> str:
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("holdings", "Making and compacting maps")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
@@ -90,30 +90,30 @@ def measure(folder: Path, report: Report) -> None:
     """Run everything on one synthetic index."""
     index, packed, output, compacted = (folder / name for name in ("a.cdxj", "a.cdxj.gz", "a.ukvs", "b.ukvs"))
     write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
-    subprocess.run(shell(f"gzip -c '{index}' > '{packed}'"), check=True)
+    subprocess.run(shell_command(f"gzip -c '{index}' > '{packed}'"), check=True)
     report.line(f"{LINES:,} lines, {index.stat().st_size / LINES:.0f} bytes each; warm cache, best of {RUNS}.")
     report.line("")
     inflate = f"from unlost import _core; _core.inflated_length({str(packed)!r})"
     runs = {
-        "`cut -d' ' -f1 | uniq -c`": Run(shell(f"cut -d' ' -f1 '{index}' | uniq -c > '{folder / 'counts'}'")),
-        "`map build`": Run(build(index, output)),
-        "`map build`, weights 1, 1": Run(build(index, compacted, "--host-weight", "1", "--path-weight", "1")),
+        "`cut -d' ' -f1 | uniq -c`": Run(shell_command(f"cut -d' ' -f1 '{index}' | uniq -c > '{folder / 'counts'}'")),
+        "`map build`": Run(build_command(index, output)),
+        "`map build`, weights 1, 1": Run(build_command(index, compacted, "--host-weight", "1", "--path-weight", "1")),
         "`map compact` of the map": Run([UNLOST, "map", "compact", output, "-o", compacted]),
-        "`map build` from gzip": Run(build(packed, compacted)),
+        "`map build` from gzip": Run(build_command(packed, compacted)),
         "inflating alone": Run([sys.executable, "-c", inflate]),
-        "`map build --urir`": Run(build(index, compacted, "--urir"), 1),
-        "`map build --by year`": Run(build(index, compacted, "--by", "year"), 1),
+        "`map build --urir`": Run(build_command(index, compacted, "--urir"), 1),
+        "`map build --by year`": Run(build_command(index, compacted, "--by", "year"), 1),
     }
     shuffled, giant = folder / "shuffled.cdxj", folder / "giant.cdxj"
     write_synthetic_index(SynthIndexOptions(LINES, seed=1, shuffled=True), shuffled, Problems())
-    runs["`map build`, unsorted"] = Run(build(shuffled, compacted), 1)
+    runs["`map build`, unsorted"] = Run(build_command(shuffled, compacted), 1)
     shuffled.unlink()
     write_synthetic_index(SynthIndexOptions(5_000_000, seed=1, largest_host=2_500_000), giant, Problems())
-    runs["`map build`, 5 M lines, a host of 2.5 M keys"] = Run(build(giant, compacted), 1)
+    runs["`map build`, 5 M lines, a host of 2.5 M keys"] = Run(build_command(giant, compacted), 1)
     weights = ("--host-weight", "1", "--path-weight", "1")
-    runs["the same, weights 1, 1"] = Run(build(giant, compacted, *weights), 1)
+    runs["the same, weights 1, 1"] = Run(build_command(giant, compacted, *weights), 1)
     weights = ("--host-weight", "1e9", "--path-weight", "1e9")
-    runs["the same, weights so large that nothing is rolled up"] = Run(build(giant, compacted, *weights), 1)
+    runs["the same, weights so large that nothing is rolled up"] = Run(build_command(giant, compacted, *weights), 1)
     giant.unlink()
     report.line("| | seconds | of `cut \\| uniq` | MB of memory |")
     report.line("|---|---|---|---|")
@@ -131,15 +131,15 @@ def measure(folder: Path, report: Report) -> None:
     giants = [run.megabytes for what, run in runs.items() if "2.5 M" in what or "the same" in what]
     report.gate("memory, a host of 2.5 M keys, in units of 400 MB", max(giants) / 400, at_most=1)
     report.gate("memory, unsorted, in units of 1 GB", runs["`map build`, unsorted"].megabytes / 1000, at_most=1)
-    grow(folder, index, report)
+    measure_growth(folder, index, report)
 
 
-def grow(folder: Path, index: Path, report: Report) -> None:
+def measure_growth(folder: Path, index: Path, report: Report) -> None:
     """Measure how time grows with the index."""
     points = []
-    for lines in GROWTH:
+    for lines in GROWTH_SIZES:
         write_synthetic_index(SynthIndexOptions(lines, seed=1), index, Problems())
-        points.append((lines, Run(build(index, folder / "grown.ukvs")).seconds))
+        points.append((lines, Run(build_command(index, folder / "grown.ukvs")).seconds))
     report.line("")
     report.line("| lines | seconds | microseconds a line |")
     report.line("|---|---|---|")
@@ -148,8 +148,8 @@ def grow(folder: Path, index: Path, report: Report) -> None:
     report.line("")
     report.line("![seconds against lines](holdings.svg)")
     report.line("")
-    (RESULTS / "holdings.svg").write_text(plot(points))
-    # Between the last two, so that the start-up does not count for much.
+    (RESULTS / "holdings.svg").write_text(draw_plot(points))
+    # Between the two largest sizes, where start-up is negligible.
     (few, before), (many, after) = points[-2:]
     report.gate("time a line at 10 M, to that at 3 M", (after / many) / (before / few), at_most=1.25)
 

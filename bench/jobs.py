@@ -1,8 +1,8 @@
-"""Many small jobs at once: none is lost and none is done twice while workers are killed, and orders are taken quickly.
+"""Many small jobs in parallel: no job is lost or run twice while workers are killed, and submission stays fast.
 
-The web process runs alone, without workers of its own; two workers beside it are killed with -9 at random and replaced.
-The idle server, which nobody watches and no worker uses, gets the same orders at the same rate, once it is warm.
-`JOBS_DATABASE=postgresql` has the same in PostgreSQL.
+The web process runs without workers of its own; two separate workers are killed with SIGKILL at random and replaced.
+After a warm-up, an idle server without workers or event streams gets the same submissions at the same rate.
+`JOBS_DATABASE=postgresql` runs the benchmark on PostgreSQL.
 """
 
 import asyncio
@@ -14,83 +14,89 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import aiohttp
+from tests.external import postgresql
 from tests.jobs.service_process import ServiceProcess, run_service
-from tests.neighbours import postgresql
 from tests.recovery.site import ROOT
 
-from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
+from bench.jobs_processes import JOBS_PER_WORKER, STREAMS, WORKERS, Participant, run_participant
 from bench.measure import Report
 from unlost.jobs import MAILS, Database, Job, JobState, JobStore, MailKind, file_url
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
-IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile
-WARM = 100  # orders that are not counted
+IDLE_JOBS = min(JOBS, 1000)  # so that ten samples exceed the 99th percentile
+WARM_UP_JOBS = 100  # submissions that are not measured
 RATE = 20.0  # orders a second
 
 
 async def submit(session: aiohttp.ClientSession, service: ServiceProcess, keys: list[str]) -> float:
-    """Order one page; return the seconds that it took."""
+    """Submit a job for one page; return the duration in seconds."""
     order = {"url": ROOT, "mail": "me@example.org", "page": True}
-    begun = time.perf_counter()
+    start = time.perf_counter()
     async with session.post(
         f"{service.base}/api/jobs", json=order, headers={"Authorization": f"Bearer {service.token}"}
-    ) as answer:
-        found = await answer.json()
-        if answer.status != 201:
-            raise RuntimeError(f"{answer.status}: {found}")
+    ) as response:
+        found = await response.json()
+        if response.status != 201:
+            raise RuntimeError(f"{response.status}: {found}")
     keys.append(found["key"])
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
-async def orders(service: ServiceProcess, number: int, watchers: Other | None, keys: list[str]) -> list[float]:
-    """Order so many, at a steady rate, whatever the answers take; return the seconds of each. keys: gets theirs.
+async def submit_jobs(
+    service: ServiceProcess, number: int, watchers: Participant | None, keys: list[str]
+) -> list[float]:
+    """Submit `number` jobs at a steady rate, independent of response times; return the duration of each.
 
-    watchers: are told of each.
+    Args:
+        service: The web process.
+        number: Number of jobs.
+        watchers: Participant that receives each key.
+        keys: List to which the keys are appended.
     """
-    told = len(keys)
+    sent = len(keys)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         tasks = []
         for index in range(number):
-            await asyncio.sleep(max(0.0, begun + index / RATE - time.perf_counter()))
+            await asyncio.sleep(max(0.0, start + index / RATE - time.perf_counter()))
             tasks.append(asyncio.create_task(submit(session, service, keys)))
             if watchers is not None:
-                for key in keys[told:]:
-                    watchers.tell(key)
-                told = len(keys)
+                for key in keys[sent:]:
+                    watchers.send(key)
+                sent = len(keys)
         return list(await asyncio.gather(*tasks))
 
 
-async def watched(service: ServiceProcess, watchers: Other) -> list[str]:
-    """Order as many as there are streams, one after the other; return their keys once all are watched."""
+async def submit_watched_jobs(service: ServiceProcess, watchers: Participant) -> list[str]:
+    """Submit one job for each stream; return the keys once all streams are open."""
     keys: list[str] = []
     async with aiohttp.ClientSession() as session:
         for _ in range(STREAMS):
             await submit(session, service, keys)
-            watchers.tell(keys[-1])
-    watchers.said()
+            watchers.send(keys[-1])
+    watchers.receive()
     return keys
 
 
-async def finished(service: ServiceProcess, number: int) -> None:
+async def wait_until_finished(service: ServiceProcess, number: int) -> None:
     """Wait until this number of jobs has ended."""
     headers = {"Authorization": f"Bearer {service.token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         while True:
-            async with session.get(f"{service.base}/api/jobs?limit=1") as answer:
-                counts = (await answer.json())["counts"]
+            async with session.get(f"{service.base}/api/jobs?limit=1") as response:
+                counts = (await response.json())["counts"]
             if counts["complete"] + counts["failed"] >= number:
                 return
             await asyncio.sleep(0.5)
 
 
 def percentile(times: list[float], share: float) -> float:
-    """Return the time that this number of samples does not exceed."""
+    """Return the time that this share of samples does not exceed."""
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 
 @contextmanager
-def _place(folder: Path, registry: Path, url: str | None) -> Iterator[tuple[ServiceProcess, str]]:
+def _run_service(folder: Path, registry: Path, url: str | None) -> Iterator[tuple[ServiceProcess, str]]:
     folder.mkdir()
     more = {"UNLOST_DATABASE": url} if url else {}
     with run_service(folder, registry, "--workers", "0", env=more) as service:
@@ -98,20 +104,20 @@ def _place(folder: Path, registry: Path, url: str | None) -> Iterator[tuple[Serv
 
 
 def _check(url: str, folder: Path) -> tuple[list[Job], dict[int, int]]:
-    """Return all jobs, and how often each was finished: each time its owner was written, in the same transaction."""
+    """Return all jobs, and how often each was finished: the transaction that finishes a job also adds an email."""
     database = Database(url)
     with database.reading() as connection:
-        written = connection.execute(MAILS.select().where(MAILS.c.kind == MailKind.COMPLETE.value)).all()
-    finished: dict[int, int] = {}
-    for row in written:
-        finished[row.job] = finished.get(row.job, 0) + 1
+        mails = connection.execute(MAILS.select().where(MAILS.c.kind == MailKind.COMPLETE.value)).all()
+    finish_counts: dict[int, int] = {}
+    for mail in mails:
+        finish_counts[mail.job] = finish_counts.get(mail.job, 0) + 1
     found = list(JobStore(database).history())
     database.close()
     for job in found:
         for each in job.packages:
             if not (folder / "jobs" / "work" / f"{job.number:08d}" / each.file).is_file():
                 raise RuntimeError(f"job {job.number}: {each.file} is missing")
-    return found, finished
+    return found, finish_counts
 
 
 def main() -> None:
@@ -120,29 +126,29 @@ def main() -> None:
     report = Report("jobs" if kind == "sqlite" else f"jobs-{kind}", f"Jobs ({kind})")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        registry = Path(stack.enter_context(other("archives", folder)).said())
-        server = stack.enter_context(postgresql.serving()) if kind == "postgresql" else None
-        with _place(folder / "idle", registry, server.new() if server else None) as (service, _):
-            asyncio.run(orders(service, WARM, None, []))
-            idle = asyncio.run(orders(service, IDLE, None, []))
+        registry = Path(stack.enter_context(run_participant("archives", folder)).receive())
+        server = stack.enter_context(postgresql.run_cluster()) if kind == "postgresql" else None
+        with _run_service(folder / "idle", registry, server.create_database() if server else None) as (service, _):
+            asyncio.run(submit_jobs(service, WARM_UP_JOBS, None, []))
+            idle = asyncio.run(submit_jobs(service, IDLE_JOBS, None, []))
         with (
-            _place(folder / "busy", registry, server.new() if server else None) as (service, url),
-            other("watchers", service.base) as watchers,
+            _run_service(folder / "busy", registry, server.create_database() if server else None) as (service, url),
+            run_participant("watchers", service.base) as watchers,
         ):
-            keys = asyncio.run(watched(service, watchers))
-            begun = time.perf_counter()
-            with other("crew", folder / "busy", registry, url) as crew:
-                busy = asyncio.run(orders(service, JOBS, watchers, keys))
-                asyncio.run(finished(service, len(keys)))
-                seconds = time.perf_counter() - begun
-                kills = crew.end()
-            seen = int(watchers.end())
+            keys = asyncio.run(submit_watched_jobs(service, watchers))
+            start = time.perf_counter()
+            with run_participant("crew", folder / "busy", registry, url) as crew:
+                busy = asyncio.run(submit_jobs(service, JOBS, watchers, keys))
+                asyncio.run(wait_until_finished(service, len(keys)))
+                seconds = time.perf_counter() - start
+                kills = crew.finish()
+            seen = int(watchers.finish())
         jobs, finishes = _check(url, folder / "busy")
     taken_over = sum(job.generation > 1 for job in jobs)
     report.line(
         f"{JOBS:,} jobs of one page, {RATE:g} orders a second, {STREAMS} streams open (of as many jobs that were"
     )
-    report.line(f"ordered before, then of later ones), {WORKERS} workers with {AT_ONCE} jobs at once each,")
+    report.line(f"ordered before, then of later ones), {WORKERS} workers with {JOBS_PER_WORKER} jobs at once each,")
     report.line(f"of which one was killed every 2 to 8 s ({kills} times); {taken_over} jobs were taken over;")
     report.line(f"{seen:,} streams ended with their job's end; all done after {seconds:.0f} s.")
     report.line("")

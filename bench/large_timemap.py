@@ -13,16 +13,16 @@ from tests.web.test_million import COUNT, PAGE, serve_command, serving_million
 
 from bench.measure import Report
 
-MOST = 0.1
-FORMS = ("link", "json", "cdxj")
+MAX_SECONDS = 0.1
+FORMATS = ("link", "json", "cdxj")
 
 
-def waits(port: int, form: str) -> tuple[float, list[float]]:
-    """Request the TimeMap; return the seconds it took, and those of each request for /health meanwhile."""
+def measure_waits(port: int, form: str) -> tuple[float, list[float]]:
+    """Request the TimeMap; return its duration and that of each concurrent request for /health, in seconds."""
     found: list[float] = []
     health = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    begun = time.perf_counter()
-    # A process of its own: reading 130 MB in this one would delay the requests that are timed.
+    start = time.perf_counter()
+    # In another process: reading 130 MB in this one would delay the requests that are timed.
     with subprocess.Popen(["curl", "-sfo", os.devnull, f"http://127.0.0.1:{port}/timemap/{form}/{PAGE}"]) as client:
         while client.poll() is None:
             sent = time.perf_counter()
@@ -32,31 +32,31 @@ def waits(port: int, form: str) -> tuple[float, list[float]]:
             time.sleep(0.005)
         if client.returncode:
             sys.exit(f"curl failed with {client.returncode}")
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     health.close()
     return seconds, sorted(found)
 
 
 def main() -> None:
-    """Measure."""
+    """Measure and write the report."""
     report = Report("large_timemap", "Other requests during a TimeMap of a million mementos")
     report.line(f"{COUNT:,} mementos of one archive. `/health` is requested every 5 ms meanwhile.")
     report.line("")
     longest = 0.0
     with tempfile.TemporaryDirectory() as name, serving_million() as archive:
-        for form in FORMS:
+        for form in FORMATS:
             folder = Path(name) / form
             folder.mkdir()
             with run_process(*serve_command(archive, folder)) as process:
                 port = wait_for_client(process).port
                 for what in ("received and sent", "sent from the cache"):
-                    seconds, found = waits(port, form)
+                    seconds, found = measure_waits(port, form)
                     report.line(
                         f"- {form}, {what}: {seconds:.1f} s; `/health`: median {1e3 * found[len(found) // 2]:.1f} ms, "
                         f"at most {1e3 * found[-1]:.0f} ms of {len(found)}"
                     )
                     longest = max(longest, found[-1])
-    report.gate("longest response to /health, to 100 ms", longest / MOST, at_most=1.0)
+    report.gate("longest response to /health, to 100 ms", longest / MAX_SECONDS, at_most=1.0)
     report.finish()
 
 

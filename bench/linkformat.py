@@ -13,8 +13,8 @@ ARCHIVES, MEMENTOS = 14, 1000
 ENTRY = re.compile(r'<([^>]*)>\s*;\s*rel="([^"]*)"(?:\s*;\s*datetime="([^"]*)")?')
 
 
-def bodies() -> list[bytes]:
-    """Return one TimeMap for each archive, as archives write them."""
+def make_timemaps() -> list[bytes]:
+    """Return one TimeMap for each archive, in the form of real archives."""
     made = []
     for archive in range(ARCHIVES):
         stamps = [
@@ -22,31 +22,31 @@ def bodies() -> list[bytes]:
         ]
         base = f"https://web.archive-{archive}.example/web"
         page = "http://www.example.com/news/2013/story.html?id=7"
-        copies = tuple(TimeMapEntry(f"{base}/{stamp}/{page}", stamp) for stamp in stamps)
-        made.append("".join(format_timemap(LinkFormatTimeMap(page, None, f"{base}/{page}", (), copies))).encode())
+        mementos = tuple(TimeMapEntry(f"{base}/{stamp}/{page}", stamp) for stamp in stamps)
+        made.append("".join(format_timemap(LinkFormatTimeMap(page, None, f"{base}/{page}", (), mementos))).encode())
     return made
 
 
-def plain(body: bytes) -> list[TimeMapEntry]:
-    """Read a TimeMap as one would in a dozen lines: no flaw is forgiven."""
+def parse_with_regex(body: bytes) -> list[TimeMapEntry]:
+    """Parse a TimeMap with a regular expression, without error tolerance."""
     found = []
     for uri, rel, date in ENTRY.findall(body.decode()):
         words = rel.split()
         if "memento" in words:
-            moment = parsedate_to_datetime(date)
-            found.append(TimeMapEntry(uri, dates.from_datetime(moment), "first" in words, "last" in words))
+            datetime_ = parsedate_to_datetime(date)
+            found.append(TimeMapEntry(uri, dates.from_datetime(datetime_), "first" in words, "last" in words))
     return found
 
 
 def main() -> None:
-    """Measure, report, judge."""
-    lists = bodies()
+    """Measure and write the report."""
+    lists = make_timemaps()
     problems = Problems()
-    assert [list(read_timemap(body, problems).mementos) for body in lists] == [plain(body) for body in lists]  # noqa: S101
+    assert [list(read_timemap(body, problems).mementos) for body in lists] == [parse_with_regex(body) for body in lists]  # noqa: S101
     report = Report("linkformat", "TimeMaps, beside a plain regex parser")
     report.line(f"{ARCHIVES} TimeMaps of {MEMENTOS:,} mementos, from bytes to `Memento`s; best of 9: runs are short.")
     report.line("")
-    theirs = best_of(9, lambda: [plain(body) for body in lists])
+    theirs = best_of(9, lambda: [parse_with_regex(body) for body in lists])
     ours = best_of(9, lambda: [read_timemap(body, problems) for body in lists])
     report.line("| | ms for all | µs a memento |")
     report.line("|---|---|---|")

@@ -1,8 +1,8 @@
 """Speed of look-ups in a compacted map, relative to `mementomap`, the published reference, on the same rows.
 
-`lookup_many` is what is judged: it is given addresses, and makes the keys of them first. The reference is given keys
-(SURTs); keys against keys are reported beside it. Answers come as a sequence that makes each when it is asked
-for: judged is up to a list of all of them as objects; a list of what is held is reported beside it.
+The gates apply to `lookup_many`, which takes URLs and derives their keys first. The reference takes keys (SURTs);
+look-ups by key are reported without a gate. Results are a lazy sequence: the gates include creating all result
+objects; the list of booleans alone is reported without a gate.
 """
 
 import random
@@ -11,18 +11,18 @@ import tempfile
 from pathlib import Path
 
 from tests import real_data
-from tests.neighbours import mementomap as neighbour
+from tests.external import mementomap as reference_tool
 
 from bench.measure import Report, best_of
 from unlost import uri
 from unlost.mementomap import Map, MapOptions, build_map
 
-QUESTIONS = 400_000
-THEIR_QUESTIONS = 3_000  # a second's work for it
+QUERIES = 400_000
+REFERENCE_QUERIES = 3_000  # takes it about a second
 THREADS = 2
 
 
-def urls() -> tuple[list[str], str]:
+def read_urls() -> tuple[list[str], str]:
     """Return URLs in random order, and their source."""
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     if real_data.DATA.is_dir():
@@ -38,66 +38,66 @@ def urls() -> tuple[list[str], str]:
     return made, "made-up URLs, since the real lists are not here"
 
 
-def write_maps(folder: Path, addresses: list[str]) -> tuple[Path, Path, int]:
-    """Write the map of these pages, compacted, and the same as the reference wants it; return also its rows."""
+def write_maps(folder: Path, page_urls: list[str]) -> tuple[Path, Path, int]:
+    """Write a compacted map of the pages, and its rows for the reference; return both paths and the number of rows."""
     listed, ours, theirs = folder / "urls", folder / "ours.ukvs", folder / "theirs.ukvs"
-    listed.write_text("".join(f"{address}\n" for address in addresses))
+    listed.write_text("".join(f"{url}\n" for url in page_urls))
     build_map([listed], ours, MapOptions(kind="urls", host_weight=1, path_weight=1))
     rows = [line for line in ours.read_text().splitlines() if not line.startswith(("!", "*"))]
-    # The reference writes roots without their slash, and fails when it gets to the last row: there are some that
-    # nothing gets to.
+    # The reference writes roots without a final slash and fails at the last row: four extra rows follow, which no
+    # query matches.
     theirs_rows = sorted([*(row.replace(")/ ", ") ") for row in rows), "~1 1", "~2 1", "~3 1", "~4 1"])
     theirs.write_text("".join(f"{row}\n" for row in theirs_rows))
     return ours, theirs, len(rows)
 
 
-def askable(addresses: list[str]) -> list[tuple[str, str]]:
-    """Return URLs with their keys, as far as the reference supports them: no single labels or IP addresses."""
+def supported_pairs(page_urls: list[str]) -> list[tuple[str, str]]:
+    """Return URLs with their keys, as far as the reference supports them: no single labels or IP page_urls."""
     return [
-        (address, key.partition("?")[0])
-        for address, key in zip(addresses, uri.key_many(addresses), strict=True)
+        (url, key.partition("?")[0])
+        for url, key in zip(page_urls, uri.key_many(page_urls), strict=True)
         if isinstance(key, str) and re.match(r"[a-z]+,", key)
     ]
 
 
 def reference_seconds(theirs: Path, keys: list[str], folder: Path) -> tuple[float, list[str]]:
-    """Return the seconds that the reference takes for a key, without its start-up, and what it finds."""
+    """Return the seconds of the reference for each key, without start-up, and the rows that it finds."""
     surts, none = folder / "surts", folder / "none"
     surts.write_text("".join(f"{key}\n" for key in keys))
     none.touch()
-    start_up = min(neighbour.batch_lookup(theirs, none)[1] for _ in range(3))
-    found, seconds = min((neighbour.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
+    start_up = min(reference_tool.batch_lookup(theirs, none)[1] for _ in range(3))
+    found, seconds = min((reference_tool.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
     return (seconds - start_up) / len(keys), found
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("lookup", "Looking pages up in a compacted map, beside `mementomap`")
-    addresses, origin = urls()
-    pairs = askable(addresses)
+    page_urls, origin = read_urls()
+    pairs = supported_pairs(page_urls)
     half = len(pairs) // 2
     rng = random.Random(2)  # noqa: S311
-    asked = rng.sample(pairs, min(QUESTIONS, half))
-    questions, keys = [address for address, _ in asked], [key for _, key in asked]
+    sample = rng.sample(pairs, min(QUERIES, half))
+    queried_urls, keys = [url for url, _ in sample], [key for _, key in sample]
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
-        ours, theirs, rows = write_maps(Path(folder), [address for address, _ in pairs[:half]])
+        ours, theirs, rows = write_maps(Path(folder), [url for url, _ in pairs[:half]])
         report.line(
             f"{rows:,} rows, {ours.stat().st_size / 1e6:.1f} MB, of half of {origin}, compacted with weights 1, 1; "
-            f"{len(questions):,} pages of both halves in random order, {THEIR_QUESTIONS:,} of them for the reference. "
-            "From Python strings to answers; start-up is not counted, on either side; best of 3."
+            f"{len(queried_urls):,} pages of both halves in random order, {REFERENCE_QUERIES:,} of them for the "
+            "reference. From Python strings to answers; start-up is not counted, on either side; best of 3."
         )
         report.line("")
-        reference, found = reference_seconds(theirs, keys[:THEIR_QUESTIONS], Path(folder))
+        reference, found = reference_seconds(theirs, keys[:REFERENCE_QUERIES], Path(folder))
         opened, loaded = Map.open(ours), Map.load(ours)
         answers = opened.lookup_keys_many(keys)
-        assert loaded.lookup_keys_many(keys) == opened.lookup_many(questions) == answers  # noqa: S101
-        held = sum(answer.held for answer in answers[:THEIR_QUESTIONS])
+        assert loaded.lookup_keys_many(keys) == opened.lookup_many(queried_urls) == answers  # noqa: S101
+        held = sum(answer.held for answer in answers[:REFERENCE_QUERIES])
 
         def each(task: Map, threads: int) -> tuple[float, float, float]:
             by_key = best_of(3, lambda: task.lookup_keys_many(keys, threads)[:])
-            by_uri = best_of(3, lambda: task.lookup_many(questions, threads)[:])
-            held = best_of(3, lambda: task.lookup_many(questions, threads).held)
-            return by_key / len(keys), by_uri / len(questions), held / len(questions)
+            by_uri = best_of(3, lambda: task.lookup_many(queried_urls, threads)[:])
+            held = best_of(3, lambda: task.lookup_many(queried_urls, threads).held)
+            return by_key / len(keys), by_uri / len(queried_urls), held / len(queried_urls)
 
         times = {
             "in the file, 1 thread": each(opened, 1),
@@ -105,7 +105,7 @@ def main() -> None:
             "in memory, 1 thread": each(loaded, 1),
             f"in memory, {THREADS} threads": each(loaded, THREADS),
         }
-        one = questions[:20_000]
+        one = queried_urls[:20_000]
         single = {
             "in the file": best_of(3, lambda: [opened.lookup(each) for each in one]) / len(one),
             "in memory": best_of(3, lambda: [loaded.lookup(each) for each in one]) / len(one),
@@ -124,7 +124,7 @@ def main() -> None:
         report.line("")
         report.line(
             f"Opening takes {opening * 1e3:.2f} ms, loading {loading:.2f} s ({rows / loading:,.0f} rows a second). "
-            f"Of the reference's {THEIR_QUESTIONS:,} pages, it finds {len(found):,}, unlost {held:,}."
+            f"Of the reference's {REFERENCE_QUERIES:,} pages, it finds {len(found):,}, unlost {held:,}."
         )
         report.line("")
         for form in ("in the file", "in memory"):

@@ -10,7 +10,7 @@ RESULTS = Path(__file__).with_name("results")
 
 
 def best_of(runs: int, task: Callable[[], object]) -> float:
-    """Return the seconds of the fastest run: the one that the machine disturbed least."""
+    """Return the seconds of the fastest run, which other processes disturbed least."""
     fastest = float("inf")
     for _ in range(runs):
         start = time.perf_counter()
@@ -22,7 +22,7 @@ def best_of(runs: int, task: Callable[[], object]) -> float:
 class Report:
     """A page of results in `bench/results/`, with gates that fail the run.
 
-    Absolute figures are shown and never judged, since machines differ; ratios within one run are judged.
+    Gates apply to ratios within one run, never to absolute figures, since machines differ.
     """
 
     def __init__(self, name: str, title: str) -> None:
@@ -31,12 +31,12 @@ class Report:
         self.failed = False
 
     def line(self, text: str) -> None:
-        """Add a line, and show it."""
+        """Add a line and print it."""
         self.lines.append(text)
         print(text)
 
     def gate(self, what: str, ratio: float, *, at_least: float | None = None, at_most: float | None = None) -> None:
-        """Judge a ratio, and say so."""
+        """Check a ratio against its limits and report the result."""
         low, high = at_least or 0.0, at_most or float("inf")
         held = low <= ratio <= high
         limit = f"at least {low:g}" if at_least is not None else f"at most {high:g}"

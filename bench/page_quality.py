@@ -28,13 +28,13 @@ PAGES = DATA / "pages" / "real-pages.jsonl.gz"
 KEEP = ("good", "function-page", "redirect-stub")
 REJECT = ("soft-404", "server-error", "parked", "challenge", "login-wall", "block-page")
 CAPTURED = "20210505000000"  # the pages have no date; without context no rule depends on it
-MAX_JUDGED = 512 << 10  # bytes: recover judges at most the beginning of a page
+MAX_CLASSIFIED_BYTES = 512 << 10  # bytes: recover judges at most the beginning of a page
 RESAMPLES = 2000
 SEED = 20261118
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ClassifiedPage:
     """A labelled page and its verdict."""
 
     id: str
@@ -46,19 +46,21 @@ class Judged:
     verdict: PageVerdict | None
 
 
-def judge_pages(path: Path) -> Iterator[Judged]:
+def classify_pages(path: Path) -> Iterator[ClassifiedPage]:
     """Yield each page of a labelled file with the verdict that recover would reach without any context."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
-            row = json.loads(line)
-            body = base64.b64decode(row["body_base64"])[:MAX_JUDGED]
-            verdict = classify_page(PageResponse(row["uri"], CAPTURED, 200, "text/html", body))
-            lang = (row["lang"] or "").strip().lower().replace("_", "-").partition("-")[0] or "not stated"
-            repository = row["origin"].partition(" ")[0]
-            yield Judged(row["id"], row["label"], row["genre"], lang, repository, row["uri"], verdict)
+            fields = json.loads(line)
+            body = base64.b64decode(fields["body_base64"])[:MAX_CLASSIFIED_BYTES]
+            verdict = classify_page(PageResponse(fields["uri"], CAPTURED, 200, "text/html", body))
+            lang = (fields["lang"] or "").strip().lower().replace("_", "-").partition("-")[0] or "not stated"
+            repository = fields["origin"].partition(" ")[0]
+            yield ClassifiedPage(
+                fields["id"], fields["label"], fields["genre"], lang, repository, fields["uri"], verdict
+            )
 
 
-def wilson(hits: int, total: int, z: float = 1.959964) -> tuple[float, float]:
+def wilson_interval(hits: int, total: int, z: float = 1.959964) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a proportion.
 
     >>> [round(bound, 4) for bound in wilson(0, 100)]
@@ -75,7 +77,7 @@ def wilson(hits: int, total: int, z: float = 1.959964) -> tuple[float, float]:
     return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
-def bootstrap_by_repository(pages: Iterable[Judged]) -> tuple[float, float]:
+def bootstrap_by_repository(pages: Iterable[ClassifiedPage]) -> tuple[float, float]:
     """Return the 95 % percentile interval of the rejected share when whole repositories are drawn with replacement.
 
     Pages of one repository are alike, so that the Wilson interval, which assumes independent pages, is too narrow.
@@ -95,7 +97,7 @@ def bootstrap_by_repository(pages: Iterable[Judged]) -> tuple[float, float]:
     return shares[int(0.025 * RESAMPLES)], shares[int(0.975 * RESAMPLES) - 1]
 
 
-def summary(pages: list[Judged]) -> dict[str, object]:
+def summarize(pages: list[ClassifiedPage]) -> dict[str, object]:
     """Return the counts and intervals of a group of pages as the JSON report has them."""
     rejected = [page for page in pages if page.verdict is not None]
     return {
@@ -103,15 +105,15 @@ def summary(pages: list[Judged]) -> dict[str, object]:
         "repositories": len({page.repository for page in pages}),
         "rejected": len(rejected),
         "rejected_share": round(len(rejected) / len(pages), 5),
-        "wilson_95": [round(bound, 5) for bound in wilson(len(rejected), len(pages))],
+        "wilson_95": [round(bound, 5) for bound in wilson_interval(len(rejected), len(pages))],
         "verdicts": dict(Counter(page.verdict.kind.value for page in rejected if page.verdict).most_common()),
     }
 
 
-def row(name: str, pages: list[Judged]) -> str:
+def table_row(name: str, pages: list[ClassifiedPage]) -> str:
     """Return a line of a table: pages, repositories, rejected with interval, verdicts."""
     rejected = [page for page in pages if page.verdict is not None]
-    low, high = wilson(len(rejected), len(pages))
+    low, high = wilson_interval(len(rejected), len(pages))
     kinds = Counter(page.verdict.kind.value for page in rejected if page.verdict).most_common()
     repositories, affected = ({page.repository for page in each} for each in (pages, rejected))
     return (
@@ -121,23 +123,23 @@ def row(name: str, pages: list[Judged]) -> str:
     )
 
 
-def table(report: Report, title: str, groups: Iterable[tuple[str, list[Judged]]]) -> None:
+def write_table(report: Report, title: str, groups: Iterable[tuple[str, list[ClassifiedPage]]]) -> None:
     """Write a table with a line for each group that has pages."""
     report.line(f"| {title} | pages | repositories | rejected | in repositories | share (95 %) | verdicts |")
     report.line("|---|---|---|---|---|---|---|")
     for name, pages in groups:
         if pages:
-            report.line(row(name, pages))
+            report.line(table_row(name, pages))
     report.line("")
 
 
-def grouped(pages: list[Judged], key: Callable[[Judged], str]) -> dict[str, list[Judged]]:
+def group_by(pages: list[ClassifiedPage], key: Callable[[ClassifiedPage], str]) -> dict[str, list[ClassifiedPage]]:
     """Return the pages by a key, largest group first."""
     names = Counter(key(page) for page in pages).most_common()
     return {name: [page for page in pages if key(page) == name] for name, _ in names}
 
 
-def write(report: Report, pages: list[Judged]) -> dict[str, object]:
+def write_tables(report: Report, pages: list[ClassifiedPage]) -> dict[str, object]:
     """Write the tables, and return what the JSON report contains."""
     keep = [page for page in pages if page.label in KEEP]
     bad = [page for page in pages if page.label in REJECT]
@@ -145,15 +147,17 @@ def write(report: Report, pages: list[Judged]) -> dict[str, object]:
     report.line("## Pages to keep: false rejections")
     report.line("")
     of = {label: [page for page in keep if page.label == label] for label in KEEP}
-    table(report, "label", [*of.items(), ("**all to keep**", keep)])
+    write_table(report, "label", [*of.items(), ("**all to keep**", keep)])
     report.line(
         "Intervals in the tables are Wilson score intervals, which assume independent pages. Drawing whole "
         f"repositories instead (bootstrap, {RESAMPLES} draws), the share of all to keep is between "
         f"{100 * low:.1f} % and {100 * high:.1f} %."
     )
     report.line("")
-    table(report, "genre", grouped(keep, lambda page: page.genre).items())
-    table(report, "language", [each for each in grouped(keep, lambda page: page.lang).items() if len(each[1]) >= 10])
+    write_table(report, "genre", group_by(keep, lambda page: page.genre).items())
+    write_table(
+        report, "language", [each for each in group_by(keep, lambda page: page.lang).items() if len(each[1]) >= 10]
+    )
     report.line("Languages (as the `html` element says) with fewer than 10 pages are not shown.")
     report.line("")
     report.line("## Bad pages: recall")
@@ -165,13 +169,15 @@ def write(report: Report, pages: list[Judged]) -> dict[str, object]:
     )
     report.line("")
     by_label = {label: [page for page in bad if page.label == label] for label in REJECT}
-    table(report, "label", [*by_label.items(), ("**all bad**", bad)])
+    write_table(report, "label", [*by_label.items(), ("**all bad**", bad)])
     report.line(
         f"The total depends on how many pages of each label the file has. The mean of the {len(REJECT)} labels is "
-        f"{100 * sum(map(_share, by_label.values())) / len(REJECT):.1f} %."
+        f"{100 * sum(map(_rejected_share, by_label.values())) / len(REJECT):.1f} %."
     )
     report.line("")
-    table(report, "language", [each for each in grouped(bad, lambda page: page.lang).items() if len(each[1]) >= 5])
+    write_table(
+        report, "language", [each for each in group_by(bad, lambda page: page.lang).items() if len(each[1]) >= 5]
+    )
     wrong = [page for page in keep if page.verdict is not None]
     report.line("## False rejections, one by one")
     report.line("")
@@ -182,18 +188,18 @@ def write(report: Report, pages: list[Judged]) -> dict[str, object]:
             reason = page.verdict.reason.replace("|", "\\|")
             report.line(f"| {page.id} | {page.label} | {page.repository} | {page.verdict.kind.value} | {reason} |")
     return {
-        "keep": {label: summary(each) for label, each in of.items()} | {"all": summary(keep)},
+        "keep": {label: summarize(each) for label, each in of.items()} | {"all": summarize(keep)},
         "keep_bootstrap_by_repository_95": [round(low, 5), round(high, 5)],
-        "keep_by_genre": {name: summary(each) for name, each in grouped(keep, lambda page: page.genre).items()},
-        "keep_by_language": {name: summary(each) for name, each in grouped(keep, lambda page: page.lang).items()},
-        "bad": {label: summary(each) for label, each in by_label.items()} | {"all": summary(bad)},
-        "bad_by_language": {name: summary(each) for name, each in grouped(bad, lambda page: page.lang).items()},
+        "keep_by_genre": {name: summarize(each) for name, each in group_by(keep, lambda page: page.genre).items()},
+        "keep_by_language": {name: summarize(each) for name, each in group_by(keep, lambda page: page.lang).items()},
+        "bad": {label: summarize(each) for label, each in by_label.items()} | {"all": summarize(bad)},
+        "bad_by_language": {name: summarize(each) for name, each in group_by(bad, lambda page: page.lang).items()},
         "false_rejections": [page.id for page in wrong],
         "not_found": [page.id for page in bad if page.verdict is None],
     }
 
 
-def _share(pages: list[Judged]) -> float:
+def _rejected_share(pages: list[ClassifiedPage]) -> float:
     return sum(page.verdict is not None for page in pages) / len(pages)
 
 
@@ -226,7 +232,7 @@ def main() -> None:
             "reports in this folder were measured before."
         )
     digest = hashlib.sha256(PAGES.read_bytes()).hexdigest()
-    pages = list(judge_pages(PAGES))
+    pages = list(classify_pages(PAGES))
     repositories = len({page.repository for page in pages})
     report.line("")
     report.line(
@@ -238,7 +244,7 @@ def main() -> None:
         "can be defended are not in the file, and most pages labelled `good` were not read one by one."
     )
     report.line("")
-    figures = write(report, pages)
+    figures = write_tables(report, pages)
     said = {"date": date, "blind": is_blind, "pages_sha256": digest, "pages": len(pages), "repositories": repositories}
     (RESULTS / f"{name}.json").write_text(json.dumps(said | figures, indent=1, ensure_ascii=False) + "\n")
     report.finish()

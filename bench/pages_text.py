@@ -11,8 +11,8 @@ PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/"
 
 
-class Plain(HTMLParser):
-    """Reads the text of a page as one would in a dozen lines."""
+class PlainTextParser(HTMLParser):
+    """Extracts the text of a page with a minimal parser."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,19 +20,19 @@ class Plain(HTMLParser):
         self.hidden = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        """Pass over scripts and styles; take every other tag for a space."""
+        """Skip scripts and styles; replace every other tag by a space."""
         self.hidden = tag in {"script", "style"}
         self.parts.append(" ")
 
     def handle_data(self, data: str) -> None:
-        """Take text."""
+        """Collect text."""
         if not self.hidden:
             self.parts.append(data)
 
 
 def plain_text(body: bytes) -> str:
     """Return the text of a page."""
-    reader = Plain()
+    reader = PlainTextParser()
     reader.feed(body.decode())
     reader.close()
     return "".join(reader.parts)
@@ -47,13 +47,13 @@ def plain_resemblance(first: str, second: str) -> float:
     return len(one & other) / len(one | other)
 
 
-def pages() -> list[bytes]:
+def make_pages() -> list[bytes]:
     """Return synthetic pages with links, tables, scripts and comments."""
-    dice = random.Random(8)  # noqa: S311
-    vocabulary = ["".join(dice.choices("etaoinshrdlu", k=dice.randint(1, 10))) for _ in range(5_000)]
+    rng = random.Random(8)  # noqa: S311
+    vocabulary = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(1, 10))) for _ in range(5_000)]
 
     def prose(words: int) -> str:
-        return " ".join(dice.choices(vocabulary, k=words))
+        return " ".join(rng.choices(vocabulary, k=words))
 
     def paragraph(number: int) -> str:
         return (
@@ -68,15 +68,15 @@ def pages() -> list[bytes]:
     ]
 
 
-def texts(bodies: list[bytes]) -> list[str]:
+def extract_texts(bodies: list[bytes]) -> list[str]:
     """Return the texts of pages."""
     return [read.text for body in bodies if (read := extract_text(body, "text/html", BASE)) is not None]
 
 
 def main() -> None:
-    """Measure, report, judge."""
-    bodies = pages()
-    found = texts(bodies)
+    """Measure and write the report."""
+    bodies = make_pages()
+    found = extract_texts(bodies)
     # The second of each pair has lost its last third.
     pairs = [(text, text[: len(text) * 2 // 3]) for text in found]
     for body, text in zip(bodies, found, strict=True):
@@ -88,7 +88,7 @@ def main() -> None:
     report.line("")
     report.line("| | MB/s |")
     report.line("|---|---|")
-    reading = best_of(3, lambda: [plain_text(body) for body in bodies]), best_of(3, lambda: texts(bodies))
+    reading = best_of(3, lambda: [plain_text(body) for body in bodies]), best_of(3, lambda: extract_texts(bodies))
     comparing = (
         best_of(3, lambda: [plain_resemblance(*pair) for pair in pairs]),
         best_of(3, lambda: [text_resemblance(*pair) for pair in pairs]),

@@ -23,21 +23,21 @@ def build_map(index: Path, output: Path) -> None:
         builder.write(f"/dev/fd/{file.fileno()}", b"", None, progress)
 
 
-def build_all(index: Path, folder: Path) -> None:
+def build_all_profiles(index: Path, folder: Path) -> None:
     """Write the profiles of all policies."""
     outputs = {policy: folder / f"{policy}.cdxj" for policy in uri.POLICIES}
     build_profiles([index], outputs, ProfileHeader("HxPx"), Problems())
 
 
-def measured(task: Callable[[], None]) -> tuple[float, float]:
-    """Return the seconds that a task takes, and those of all processors that it takes."""
+def measure(task: Callable[[], None]) -> tuple[float, float]:
+    """Return the wall time and the CPU time of a task, in seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     task()
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("profile", "Profiles of an index")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
@@ -50,14 +50,14 @@ def main() -> None:
         report.line("")
         tasks: dict[str, Callable[[], None]] = {
             "map": lambda: build_map(index, folder / "map.ukvs"),
-            "23 profiles": lambda: build_all(index, folder),
+            "23 profiles": lambda: build_all_profiles(index, folder),
             "two profiles (HxPx) merged": lambda: merge_profiles([folder / "HxPx.cdxj"] * 2, merged),
         }
         best = dict.fromkeys(tasks, (float("inf"), float("inf")))
-        # In turns, so that whatever else the machine does meets all of them.
+        # Interleaved, so that other load on the machine affects all tasks alike.
         for _ in range(3):
             for task, run in tasks.items():
-                wall, cpu = measured(run)
+                wall, cpu = measure(run)
                 best[task] = min(best[task][0], wall), min(best[task][1], cpu)
         report.line("| | seconds | seconds of processors |")
         report.line("|---|---|---|")

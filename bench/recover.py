@@ -1,4 +1,4 @@
-"""How fast a site comes back, what it costs, and how much memory a large frontier takes."""
+"""Duration and number of requests of a recovery, and memory of a large frontier."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.neighbours.process import free_port
+from tests.external.process import free_port
 
 from bench.holdings import UNLOST
 from bench.measure import Report
@@ -22,11 +22,11 @@ RESOURCES = 5_000
 LATENCY_MS = 50
 CONNECTIONS = 20
 FRONTIER = 1_000_000
-MEMORY = 300e6
+MAX_MEMORY = 300e6
 
 
 @contextmanager
-def slow_archive(resources: int, milliseconds: float, links: str) -> Iterator[int]:
+def run_slow_archive(resources: int, milliseconds: float, links: str) -> Iterator[int]:
     """Serve a synthetic site; yield the port. `links`: `linked` or `listed`, as in `bench.slow_archive`."""
     port = free_port()
     command = [sys.executable, "-m", "bench.slow_archive", str(port), str(resources), str(milliseconds), links]
@@ -39,8 +39,8 @@ def slow_archive(resources: int, milliseconds: float, links: str) -> Iterator[in
             process.communicate()
 
 
-def registry(port: int, folder: Path) -> Path:
-    """Write a registry with this archive alone."""
+def write_registry(port: int, folder: Path) -> Path:
+    """Write a registry that has only this archive."""
     base = f"http://127.0.0.1:{port}/t/"
     entry = {
         "id": '"slow"', "name": '"Slow"', "kind": '"pywb"', "cdx": f'"{base}cdx"',
@@ -55,24 +55,24 @@ def registry(port: int, folder: Path) -> Path:
 
 
 def recover_once(links: str, *options: str) -> tuple[float, dict[str, int]]:
-    """Recover the site of the slow archive; return the seconds it took, and how many requests of each kind."""
-    with tempfile.TemporaryDirectory() as name, slow_archive(RESOURCES, LATENCY_MS, links) as port:
+    """Recover the site of the slow archive; return the duration in seconds and the number of requests by kind."""
+    with tempfile.TemporaryDirectory() as name, run_slow_archive(RESOURCES, LATENCY_MS, links) as port:
         folder = Path(name)
         environment = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "bench@example.com"}
-        command: list[str | Path] = [UNLOST, "recover", f"{HOST}/", "--archives", registry(port, folder)]
+        command: list[str | Path] = [UNLOST, "recover", f"{HOST}/", "--archives", write_registry(port, folder)]
         command += ["-o", folder / "out", "--connections", str(CONNECTIONS), "--json", *options]
-        begun = time.perf_counter()
+        start = time.perf_counter()
         done = subprocess.run(command, env=environment, check=True, capture_output=True)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - start
         result = json.loads(done.stdout.splitlines()[-1])
         if result["recovered"] != RESOURCES:
             sys.exit(f"expected {RESOURCES} resources, found {result}")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/asked") as answer:
-            return seconds, json.load(answer)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/asked") as response:
+            return seconds, json.load(response)
 
 
-def speed(report: Report) -> None:
-    """Recover a site from an archive that takes its time, by default and with the exhaustive policy."""
+def measure_speed(report: Report) -> None:
+    """Recover a site from an archive with a fixed latency, by default and with the exhaustive policy."""
     ideal = RESOURCES * LATENCY_MS / 1e3 / CONNECTIONS
     report.line(f"{RESOURCES:,} resources, {LATENCY_MS} ms each, {CONNECTIONS} at once, start-up counted.")
     report.line("")
@@ -82,37 +82,37 @@ def speed(report: Report) -> None:
         ("`--policy exhaustive`", ", exhaustive policy", "linked", ("--policy", "exhaustive")),
     ):
         runs = [recover_once(links, *options) for _ in range(3)]
-        fastest, asked = min(seconds for seconds, _ in runs), runs[-1][1]
-        report.line(f"- {what}: {fastest:.1f} s; requests: {asked}")
+        fastest, request_counts = min(seconds for seconds, _ in runs), runs[-1][1]
+        report.line(f"- {what}: {fastest:.1f} s; requests: {request_counts}")
         report.gate(f"time, to that of waiting alone{suffix}", fastest / ideal, at_most=1.25)
         requests = f"requests for captures, to resources recovered{suffix}"
-        report.gate(requests, asked["replay"] / RESOURCES, at_most=1.05)
+        report.gate(requests, request_counts["replay"] / RESOURCES, at_most=1.05)
 
 
-def frontier(name: str) -> None:
-    """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
+def measure_frontier(name: str) -> None:
+    """List a million URLs, enqueue them by a policy, then again as after a change of options; print figures."""
     from unlost.capture import Capture  # noqa: PLC0415
     from unlost.recovery import RecoverOptions, RecoverPolicy, RecoveryFrontier, RecoveryScope, store_listed_captures  # noqa: PLC0415
     from unlost.recovery.state import RecoveryState, ResourceStatus  # noqa: PLC0415
 
     plan = RecoverOptions(f"{HOST}/", policy=RecoverPolicy(name))
     with tempfile.TemporaryDirectory() as folder, RecoveryState(Path(folder)) as state:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for begin in range(0, FRONTIER, 1000):
             numbers = range(begin, begin + 1000)
             uris = [f"{HOST}/folder/{number % 977}/page-{number:07}.html{_query(number)}" for number in numbers]
             store_listed_captures([Capture(uri, None, "20140210000001", 200, archive="a") for uri in uris], state, plan)
         state.commit()
-        listed = time.perf_counter() - begun
+        listed = time.perf_counter() - start
         RecoveryFrontier(plan, RecoveryScope.of(plan), state, 2026).enqueue_listed()
         state.commit()
-        queued = time.perf_counter() - begun - listed
+        queued = time.perf_counter() - start - listed
         count = state.resources.counts()[ResourceStatus.QUEUED]
         state.resources.reset_discovery()
         state.commit()
         RecoveryFrontier(plan, RecoveryScope.of(plan), state, 2026).enqueue_listed()
         state.commit()
-        requeued = time.perf_counter() - begun - listed - queued
+        requeued = time.perf_counter() - start - listed - queued
         count = min(count, state.resources.counts()[ResourceStatus.QUEUED])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"count": count, "listed": listed, "queued": queued, "requeued": requeued, "peak": peak}))
@@ -124,12 +124,12 @@ def _query(number: int) -> str:
 
 
 def main() -> None:
-    """Measure."""
+    """Measure and write the report."""
     if sys.argv[1:2] == ["frontier"]:
-        frontier(sys.argv[2])
+        measure_frontier(sys.argv[2])
         return
     report = Report("recover", "Recovering a site")
-    speed(report)
+    measure_speed(report)
     for policy, what, suffix in (
         ("complete", "by default", ""),
         ("exhaustive", "`--policy exhaustive`", ", exhaustive policy"),
@@ -143,7 +143,7 @@ def main() -> None:
             f"{result['listed']:.0f} s, queued in {result['queued']:.0f} s, queued again after a change of options "
             f"in {result['requeued']:.0f} s"
         )
-        report.gate(f"memory, to 300 MB{suffix}", result["peak"] / MEMORY, at_most=1.0)
+        report.gate(f"memory, to 300 MB{suffix}", result["peak"] / MAX_MEMORY, at_most=1.0)
     report.finish()
 
 

@@ -1,4 +1,4 @@
-"""Misses and savings of the learner on synthetic webs, and whether its guarantees hold."""
+"""Misses and savings of the policy learner on synthetic webs, and coverage of its intervals."""
 
 from functools import partial
 from multiprocessing import get_context
@@ -30,42 +30,44 @@ from unlost.research import (
 TARGET = 0.9994
 VARIANT = "Scheme 1 variant"
 SEED = 40_200
-"""Of the webs that are judged. Nobody had looked at them when the learner was made: what was looked at is said in
-docs/refresh.md."""
+"""Seed of the evaluated webs, which were not used to develop the learner (docs/refresh.md lists those that were)."""
 HOSTS = {"study": 12_000}
-"""How large logs are: misses are rarest there, and 67,000 changes are needed to be sure of 0.06 %."""
+"""Hosts of the large logs: misses are rarest there, and 67,000 changes are needed for a bound of 0.06 %."""
 USUAL_HOSTS = 4_000
-VISITS, LATER = 16, 8
+TRAINING_VISITS, TEST_VISITS = 16, 8
 RUNS, RUN_HOSTS, RUN_VISITS = 100, 500, 12
-FIRST_RUN = 40_000  # the seed of the first of them
-RUN_TARGET = 0.99  # what so few hosts can be sure of
+FIRST_RUN = 40_000  # seed of the first run
+RUN_TARGET = 0.99  # a target that few hosts suffice to guarantee
 SCHEDULED_HOSTS = 1_500
 
 
-def tried(name: str) -> SimulationTrial:
-    """Try one mixture."""
+def run_mixture(name: str) -> SimulationTrial:
+    """Run the trial of one mixture."""
     hosts = HOSTS.get(name, USUAL_HOSTS)
-    return run_trial(MIXTURES[name], hosts, VISITS, SEED, LearningOptions(TARGET), LATER)
+    return run_trial(MIXTURES[name], hosts, TRAINING_VISITS, SEED, LearningOptions(TARGET), TEST_VISITS)
 
 
-def contribution(name: str) -> list[tuple[str, float]]:
-    """Return what the learner states of usefulness with no indicator but date and tag, then with each one more."""
-    history = build_history(simulate_visits(MIXTURES[name], HOSTS.get(name, USUAL_HOSTS), VISITS + LATER, SEED), VISITS)
-    ways = [("date and tag alone", LearningOptions(TARGET, indicators=frozenset(), by_host=False))]
-    ways.append(("and hosts", LearningOptions(TARGET, indicators=frozenset())))
-    ways += [(f"and {one}", LearningOptions(TARGET, indicators=frozenset([one]))) for one in INDICATORS]
-    ways.append(("all", LearningOptions(TARGET)))
-    ways += [(f"all but {one}", LearningOptions(TARGET, indicators=ALL_INDICATORS - {one})) for one in INDICATORS]
-    ways.append(("all but hosts", LearningOptions(TARGET, by_host=False)))
-    found = [(words, learn_policy(history, wanted).estimate) for words, wanted in ways]
+def measure_contributions(name: str) -> list[tuple[str, float]]:
+    """Return the usefulness that the learner predicts with date and ETag alone, then with each further indicator."""
+    history = build_history(
+        simulate_visits(MIXTURES[name], HOSTS.get(name, USUAL_HOSTS), TRAINING_VISITS + TEST_VISITS, SEED),
+        TRAINING_VISITS,
+    )
+    variants = [("date and tag alone", LearningOptions(TARGET, indicators=frozenset(), by_host=False))]
+    variants.append(("and hosts", LearningOptions(TARGET, indicators=frozenset())))
+    variants += [(f"and {one}", LearningOptions(TARGET, indicators=frozenset([one]))) for one in INDICATORS]
+    variants.append(("all", LearningOptions(TARGET)))
+    variants += [(f"all but {one}", LearningOptions(TARGET, indicators=ALL_INDICATORS - {one})) for one in INDICATORS]
+    variants.append(("all but hosts", LearningOptions(TARGET, by_host=False)))
+    found = [(words, learn_policy(history, wanted).estimate) for words, wanted in variants]
     matrix = history.matrix()
     reach = [one.usefulness for one in score_all_schemes(matrix) if one.reliability >= TARGET]
     best = [("best of the 512, in hindsight", max(reach, default=0.0))]
     return best + [(words, 0.0 if stated is None else stated.usefulness) for words, stated in found]
 
 
-def covered(seed: int) -> tuple[tuple[float, float, float], tuple[float, float, float] | None, float]:
-    """Return one seeded run: low, estimate, high of the variant by host; of the learner; what came after."""
+def measure_coverage(seed: int) -> tuple[tuple[float, float, float], tuple[float, float, float] | None, float]:
+    """Return low, estimate and high of the scheme variant and of the learner, and the observed value, for one seed."""
     mixture = MIXTURES["liars"]
     history = build_history(simulate_visits(mixture, RUN_HOSTS, RUN_VISITS, seed), RUN_VISITS)
     scheme = NAMED_SCHEMES[VARIANT]
@@ -77,9 +79,9 @@ def covered(seed: int) -> tuple[tuple[float, float, float], tuple[float, float, 
     stated = policy.estimate
     if stated is None:
         return plain, None, 1.0
-    way = PolicyMethod(policy, SimulationScore("learned"))
-    run_methods([way], web(), RUN_VISITS)
-    return plain, (stated.interval.low, stated.reliability, stated.interval.high), way.score.reliability
+    method = PolicyMethod(policy, SimulationScore("learned"))
+    run_methods([method], web(), RUN_VISITS)
+    return plain, (stated.interval.low, stated.reliability, stated.interval.high), method.score.reliability
 
 
 def population() -> float:
@@ -142,9 +144,9 @@ def report_contributions(report: Report, found: dict[str, list[tuple[str, float]
 
 
 def report_coverage(report: Report, pool: Pool) -> None:
-    """Report whether intervals hold the truth."""
+    """Report how often intervals cover the true value."""
     truth = population()
-    runs = pool.map(covered, range(FIRST_RUN, FIRST_RUN + RUNS), chunksize=5)
+    runs = pool.map(measure_coverage, range(FIRST_RUN, FIRST_RUN + RUNS), chunksize=5)
     plain = [one[0] for one in runs]
     report.line("## Intervals")
     report.line("")
@@ -166,9 +168,13 @@ def report_coverage(report: Report, pool: Pool) -> None:
     report.line("")
 
 
-def scheduled(name: str) -> list[ScheduleScore]:
-    """Return what schedules find that may make a third of the visits."""
-    return simulate_schedules(simulate_visits(MIXTURES[name], SCHEDULED_HOSTS, VISITS + 2 * LATER, SEED), VISITS, 1 / 3)
+def measure_schedules(name: str) -> list[ScheduleScore]:
+    """Return the scores of schedules that may make a third of the visits."""
+    return simulate_schedules(
+        simulate_visits(MIXTURES[name], SCHEDULED_HOSTS, TRAINING_VISITS + 2 * TEST_VISITS, SEED),
+        TRAINING_VISITS,
+        1 / 3,
+    )
 
 
 def report_schedules(report: Report, pool: Pool) -> None:
@@ -177,13 +183,13 @@ def report_schedules(report: Report, pool: Pool) -> None:
     report.line("## When to look again")
     report.line("")
     report.line(
-        f"{SCHEDULED_HOSTS:,} hosts. A third of the pages may be visited at each of {2 * LATER} times; rates are those "
-        f"of every third of {VISITS} visits before."
+        f"{SCHEDULED_HOSTS:,} hosts. A third of the pages may be visited at each of {2 * TEST_VISITS} times; rates are "
+        f"those of every third of {TRAINING_VISITS} visits before."
     )
     report.line("")
     report.line("| mixture | schedule | visits that found a change, % | copies that are those of the page, % |")
     report.line("|---|---|---|---|")
-    for name, scores in zip(names, pool.map(scheduled, names, chunksize=1), strict=True):
+    for name, scores in zip(names, pool.map(measure_schedules, names, chunksize=1), strict=True):
         for score in scores:
             report.line(f"| {name} | {score.name} | {100 * score.found_share:.1f} | {100 * score.freshness:.1f} |")
         by_turns, *_, ours = scores
@@ -196,13 +202,13 @@ def report_schedules(report: Report, pool: Pool) -> None:
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("refresh", "Deciding what to download again")
     with get_context("spawn").Pool(2) as pool:
         names = sorted(MIXTURES, key=lambda name: -HOSTS.get(name, USUAL_HOSTS))
-        trials = {done.mixture: done for done in pool.map(tried, names, chunksize=1)}
+        trials = {done.mixture: done for done in pool.map(run_mixture, names, chunksize=1)}
         report_mixtures(report, [trials[name] for name in MIXTURES])
-        report_contributions(report, dict(zip(names, pool.map(contribution, names, chunksize=1), strict=True)))
+        report_contributions(report, dict(zip(names, pool.map(measure_contributions, names, chunksize=1), strict=True)))
         report_schedules(report, pool)
         report_coverage(report, pool)
     report.finish()

@@ -11,7 +11,7 @@ from bench.measure import Report, best_of
 
 ROWS = 10_000_000
 
-MAKE = """
+WRITE_LOG = """
 import sys, pyarrow as pa
 from pyarrow import parquet
 rows, path = int(sys.argv[1]), sys.argv[2]
@@ -34,7 +34,7 @@ with parquet.ParquetWriter(path, pa.schema([("uri", pa.string()), ("time", pa.in
                 "date": [day] * len(numbers), "content_length": [1000 + number % 9999 for number in numbers],
                 "cache_control": ["max-age=60"] * len(numbers), "server": ["nginx"] * len(numbers)}, out.schema))
 """
-READ = """
+READ_LOG = """
 import sys
 from pyarrow import parquet
 rows = sum(batch.num_rows for batch in parquet.ParquetFile(sys.argv[1]).iter_batches())
@@ -42,8 +42,8 @@ assert rows == int(sys.argv[2]), rows
 """
 
 
-def peak(command: list[str | Path]) -> float:
-    """Run a command; return how many MB of memory it had at most."""
+def peak_memory(command: list[str | Path]) -> float:
+    """Run a command; return its peak memory in MB."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -53,21 +53,21 @@ def peak(command: list[str | Path]) -> float:
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("refresh_speed", "Learning from ten million visits")
     reading, learning = [], []
     memory = 0.0
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.parquet"
-        subprocess.run([sys.executable, "-c", MAKE, str(ROWS), log], check=True)
+        subprocess.run([sys.executable, "-c", WRITE_LOG, str(ROWS), log], check=True)
         size = log.stat().st_size
-        read: list[str | Path] = [sys.executable, "-c", READ, log, str(ROWS)]
+        read: list[str | Path] = [sys.executable, "-c", READ_LOG, log, str(ROWS)]
         unlost = Path(sys.executable).with_name("unlost")
         learn: list[str | Path] = [unlost, "refresh", "learn", log, "-o", Path(folder) / "scheme"]
-        for _ in range(3):  # by turns, so that both meet the same machine
-            reading.append(best_of(1, lambda: peak(read)))
+        for _ in range(3):  # interleaved, so that other load affects both alike
+            reading.append(best_of(1, lambda: peak_memory(read)))
             start = time.perf_counter()
-            memory = max(memory, peak(learn))
+            memory = max(memory, peak_memory(learn))
             learning.append(time.perf_counter() - start)
     report.line(
         f"{ROWS:,} visits in Parquet, {size / 1e6:.0f} MB, start-up included, best of 3: read by pyarrow "

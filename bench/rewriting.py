@@ -18,27 +18,27 @@ DATA = Path(os.environ.get("UNLOST_DATA") or Path(__file__).parents[2] / "shared
 MAX_REAL_BYTES = 20_000_000
 
 
-def made_up() -> list[bytes]:
-    """Return pages as real ones are, with 21 tags and 6 links a kB; some in a legacy charset.
+def make_pages() -> list[bytes]:
+    """Return synthetic pages with 21 tags and 6 links per kB, some in a legacy charset.
 
-    Those of the real WARCs have 19 tags and 6 links.
+    Pages of the real WARCs have 19 tags and 6 links per kB.
     """
-    dice = random.Random(9)  # noqa: S311
-    vocabulary = ["".join(dice.choices("etaoinshrdluéä", k=dice.randint(1, 10))) for _ in range(5_000)]
+    rng = random.Random(9)  # noqa: S311
+    vocabulary = ["".join(rng.choices("etaoinshrdluéä", k=rng.randint(1, 10))) for _ in range(5_000)]
 
     def prose(words: int) -> str:
-        return " ".join(dice.choices(vocabulary, k=words))
+        return " ".join(rng.choices(vocabulary, k=words))
 
     def paragraph(number: int) -> str:
         items = "".join(
             f'<li class="menu-item menu-item-{item}"><a href="/menu/{item}.html" title="{prose(1)}">{prose(2)}</a></li>'
-            for item in dice.sample(range(20), 4)
+            for item in rng.sample(range(20), 4)
         )
         return (
             f"<div class='post entry' id=x{number}><h2>{prose(4)}</h2><ul class='menu'>{items}</ul>"
-            f"<p>{prose(15)} <a href='/x/{dice.randrange(999)}.html?a=1&amp;b=2'>{prose(3)}</a> &amp; <b>{prose(2)}</b>"
+            f"<p>{prose(15)} <a href='/x/{rng.randrange(999)}.html?a=1&amp;b=2'>{prose(3)}</a> &amp; <b>{prose(2)}</b>"
             f" {prose(8)}<br />{prose(2)}</p>"
-            f'<img src="../i/{dice.randrange(99)}.png" alt="{prose(2)}" width=10 height=10 border=0>'
+            f'<img src="../i/{rng.randrange(99)}.png" alt="{prose(2)}" width=10 height=10 border=0>'
             f"<table cellpadding=0><tr><td style='background: url(b.png)'>{prose(1)}<td align=left>{prose(1)}</table>"
             f"<!-- {prose(3)} --><img srcset='s/{number}.png 1x, s/{number}-2.png 2x'>"
             f"<script>var x = '{prose(5)}';</script></div>"
@@ -50,11 +50,11 @@ def made_up() -> list[bytes]:
     )
     return [
         (head.format(charset, prose(5)) + "".join(map(paragraph, range(PARAGRAPHS)))).encode(charset)
-        for charset in dice.choices(["utf-8", "windows-1252"], weights=[3, 1], k=PAGES)
+        for charset in rng.choices(["utf-8", "windows-1252"], weights=[3, 1], k=PAGES)
     ]
 
 
-def real() -> list[bytes]:
+def read_real_pages() -> list[bytes]:
     """Return pages of the real WARCs, if they are there, at most 20 MB."""
     found: list[bytes] = []
     for path in sorted(DATA.glob("*.warc.gz")):
@@ -64,32 +64,32 @@ def real() -> list[bytes]:
                 if (record.http_content_type or "") == "text/html" and b"\0" not in body and len(body) > 1000:
                     found.append(body)
     random.Random(9).shuffle(found)  # noqa: S311
-    kept, size = [], 0
+    pages, size = [], 0
     for body in found:
         size += len(body)
         if size > MAX_REAL_BYTES:
             break
-        kept.append(body)
-    return kept
+        pages.append(body)
+    return pages
 
 
-def by_tree(bodies: Iterable[bytes]) -> int:
-    """Parse each page into a tree, change its links, and write it."""
+def rewrite_with_lxml(bodies: Iterable[bytes]) -> int:
+    """Parse each page into a tree, rewrite its links, and serialize it."""
     size = 0
     for body in bodies:
         tree = lxml.html.document_fromstring(body)
-        tree.rewrite_links(lambda address: address + "?new", resolve_base_href=False)
+        tree.rewrite_links(lambda url: url + "?new", resolve_base_href=False)
         size += len(lxml.html.tostring(tree))
     return size
 
 
-def by_nothing(bodies: Iterable[bytes]) -> int:
-    """Parse each page into a tree, and write it with the links that it has."""
+def serialize_with_lxml(bodies: Iterable[bytes]) -> int:
+    """Parse each page into a tree and serialize it unchanged."""
     return sum(len(lxml.html.tostring(lxml.html.document_fromstring(body))) for body in bodies)
 
 
-def by_place(bodies: Iterable[bytes]) -> int:
-    """Rewrite the links of each page in place."""
+def rewrite_in_place(bodies: Iterable[bytes]) -> int:
+    """Rewrite the links of each page in in_place."""
 
     def replace(uri: str, use: LinkKind) -> str:  # noqa: ARG001
         return uri + "?new"
@@ -97,7 +97,7 @@ def by_place(bodies: Iterable[bytes]) -> int:
     return sum(len(rewrite_links(body, "text/html", BASE, None, replace).body) for body in bodies)
 
 
-def by_directory(known: LinkDirectory) -> Callable[[Iterable[bytes]], int]:
+def rewrite_with_directory(known: LinkDirectory) -> Callable[[Iterable[bytes]], int]:
     """Return a function that rewrites links with a directory of earlier pages, as an export does."""
 
     def replace(uri: str, use: LinkKind) -> str:
@@ -112,8 +112,8 @@ def by_directory(known: LinkDirectory) -> Callable[[Iterable[bytes]], int]:
     return change
 
 
-def processor_seconds(tasks: Sequence[Callable[[list[bytes]], int]], bodies: list[bytes]) -> list[float]:
-    """Return the best of 5 runs of each on one thread, by turns: so what else the machine does is the same for all."""
+def cpu_seconds(tasks: Sequence[Callable[[list[bytes]], int]], bodies: list[bytes]) -> list[float]:
+    """Return the least CPU seconds of 5 interleaved runs of each task on one thread."""
     best = [float("inf")] * len(tasks)
     for _ in range(5):
         for nth, task in enumerate(tasks):
@@ -123,20 +123,20 @@ def processor_seconds(tasks: Sequence[Callable[[list[bytes]], int]], bodies: lis
     return best
 
 
-def readable(bodies: list[bytes]) -> list[bytes]:
+def supported_pages(bodies: list[bytes]) -> list[bytes]:
     """Return the pages that lxml can rewrite: it rejects some URLs and encodings."""
-    kept = []
+    supported = []
     for body in bodies:
         try:
-            by_tree([body])
+            rewrite_with_lxml([body])
         except (ValueError, lxml.etree.LxmlError):
             continue
-        kept.append(body)
-    return kept
+        supported.append(body)
+    return supported
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("rewriting", "Rewriting links, beside lxml")
     report.line("Each link gets a new address, by a function in Python; one thread, its processor time, best of 5.")
     report.line(
@@ -151,18 +151,22 @@ def main() -> None:
     )
     report.line("|---|---|---|---|---|---|---|---|")
     ratios: dict[str, float] = {}
-    for name, bodies in (("made up", made_up()), ("of real crawls", real())):
+    for name, bodies in (("made up", make_pages()), ("of real crawls", read_real_pages())):
         if not bodies:
             report.line(f"| {name} | not there | | | | | | |")
             continue
-        bodies = readable(bodies)  # noqa: PLW2901
+        bodies = supported_pages(bodies)  # noqa: PLW2901
         size = sum(map(len, bodies)) / 1e6
-        known = by_directory(LinkDirectory(1 << 30))
-        tree, nothing, place, told = processor_seconds((by_tree, by_nothing, by_place, known), bodies)
-        speeds = " | ".join(f"{size / each:.1f}" for each in (tree, nothing, place, told))
-        report.line(f"| {len(bodies)} {name} | {size:.1f} | {speeds} | {tree / place:.1f} | {nothing / place:.1f} |")
-        ratios[f"{name}: times faster than lxml"] = tree / place
-        ratios[f"{name}: times faster than lxml that parses and writes alone"] = nothing / place
+        known = rewrite_with_directory(LinkDirectory(1 << 30))
+        tree, nothing, in_place, known_links = cpu_seconds(
+            (rewrite_with_lxml, serialize_with_lxml, rewrite_in_place, known), bodies
+        )
+        speeds = " | ".join(f"{size / each:.1f}" for each in (tree, nothing, in_place, known_links))
+        report.line(
+            f"| {len(bodies)} {name} | {size:.1f} | {speeds} | {tree / in_place:.1f} | {nothing / in_place:.1f} |"
+        )
+        ratios[f"{name}: times faster than lxml"] = tree / in_place
+        ratios[f"{name}: times faster than lxml that parses and writes alone"] = nothing / in_place
     report.line("")
     for what, ratio in ratios.items():
         report.gate(what, ratio, at_least=10)

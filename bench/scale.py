@@ -1,7 +1,7 @@
-"""What work on a cluster costs: measured here on all processors, extrapolated to what archives have.
+"""Cost of work on a cluster: measured on all cores of this machine, extrapolated to the size of archives.
 
-The session is begun before, and not counted; reading from the disk is. Two sizes tell what each line costs from what
-every run costs. Where results differ from those of one machine, the run fails.
+Starting the session is not counted; reading from the disk is. Two sizes separate the cost of each line from the fixed
+cost of a run. The run fails if results differ from those of one machine.
 """
 
 import filecmp
@@ -42,24 +42,24 @@ FILES = 4
 DISK_BYTES = 8 << 30
 
 DOMINANT = 0.6
-"""Of all lines, in the test of one domain that is larger than all others."""
+"""Share of all lines that belong to one domain, in the test of a dominant domain."""
 
 DOMINANT_LINES = 3_000_000
 DOMINANT_PARTS = 64
 CLUSTER_CORES = 100
 
-COMPACTED = MapOptions(host_weight=1, path_weight=1)
+COMPACTED_OPTIONS = MapOptions(host_weight=1, path_weight=1)
 
 
-def timed(work: Callable[[T], object], what: T) -> tuple[object, float]:
-    """Return what work comes to, and how long it took, in seconds."""
+def measure_time(work: Callable[[T], object], what: T) -> tuple[object, float]:
+    """Return the result of a function and its duration in seconds."""
     start = time.perf_counter()
     result = work(what)
     return result, time.perf_counter() - start
 
 
 def main() -> None:
-    """Measure, extrapolate, report, judge."""
+    """Measure and write the report."""
     report = Report("scale", "Work on a cluster, and what archives would need")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
@@ -69,47 +69,47 @@ def main() -> None:
         cores = os.cpu_count() or 1
         with spark_session(f"local[{cores}]") as session:
             measure(SparkEngine(session), folder, report)
-            straggle(session, folder, report)
+            measure_dominant_domain(session, folder, report)
         simulate(folder, report)
     report.finish()
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """The same work here and on a cluster, and whether both came to the same."""
+class Comparison:
+    """The same work on one machine and on a cluster, and whether both results are equal."""
 
-    here: Callable[[Sequence[Path]], object]
-    there: Callable[[Path], object]
-    same: Callable[[object, object], bool]
+    run_locally: Callable[[Sequence[Path]], object]
+    run_on_cluster: Callable[[Path], object]
+    is_equal: Callable[[object, object], bool]
 
 
-def works(engine: SparkEngine, here: Path, there: Path) -> dict[str, Work]:
-    """Return everything that is measured."""
+def list_comparisons(engine: SparkEngine, here: Path, there: Path) -> dict[str, Comparison]:
+    """Return all comparisons by name."""
 
     def is_same_file(_: object, __: object) -> bool:
         return filecmp.cmp(here, there, shallow=False)
 
     header = ProfileHeader("H3P1")
     return {
-        "map": Work(
+        "map": Comparison(
             lambda files: build_map(files, here), lambda index: maps.build_map(engine, [index], there), is_same_file
         ),
-        "map, compacted (1, 1)": Work(
-            lambda files: build_map(files, here, COMPACTED),
-            lambda index: maps.build_map(engine, [index], there, COMPACTED),
+        "map, compacted (1, 1)": Comparison(
+            lambda files: build_map(files, here, COMPACTED_OPTIONS),
+            lambda index: maps.build_map(engine, [index], there, COMPACTED_OPTIONS),
             is_same_file,
         ),
-        "profile H3P1": Work(
+        "profile H3P1": Comparison(
             lambda files: build_profiles(files, {"H3P1": here}, header, Problems()),
             lambda index: profiles.build_profiles(engine, [index], {"H3P1": there}, header, Problems()),
             is_same_file,
         ),
-        "filter of 8 bits": Work(
+        "filter of 8 bits": Comparison(
             lambda files: build_filter(files, here, FilterOptions()),
             lambda index: filters.build_filter(engine, [index], there, FilterOptions()),
             is_same_file,
         ),
-        "statistics": Work(
+        "statistics": Comparison(
             lambda files: count_index(files)[0].to_json(),
             lambda index: statistics.count_index(engine, [index])[0].to_json(),
             str.__eq__,  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ def write_indexes(folder: Path, lines: int) -> Path:
 
 
 def measure(engine: SparkEngine, folder: Path, report: Report) -> None:
-    """Measure everything here and on a cluster of this machine."""
+    """Measure all comparisons on this machine and on a local cluster."""
     sizes = (LINES // 3, LINES)
     indexes = [write_indexes(folder, lines) for lines in sizes]
     text = sum(file.stat().st_size for file in indexes[1].iterdir())
@@ -147,18 +147,18 @@ def measure(engine: SparkEngine, folder: Path, report: Report) -> None:
         f"| cluster, {sizes[1]:,} lines, s | core-hours a billion lines on a cluster |"
     )
     report.line("|---|---|---|---|---|")
-    tried = works(engine, folder / "here", folder / "there")
-    # Processes of Python start with the first work, and Java learns.
+    tried = list_comparisons(engine, folder / "here", folder / "there")
+    # Warm-up: Python workers start, and the JVM compiles.
     for work in tried.values():
-        work.there(indexes[0])
+        work.run_on_cluster(indexes[0])
     for name, work in tried.items():
         took = []
         for index in indexes:
             files = sorted(index.iterdir())
-            result, alone = timed(work.here, files)
-            there, many = timed(work.there, index)
+            result, alone = measure_time(work.run_locally, files)
+            there, many = measure_time(work.run_on_cluster, index)
             took.append(many)
-            if not work.same(result, there):
+            if not work.is_equal(result, there):
                 raise SystemExit(f"bench scale: {name} is not the same")
         hours = (took[1] - took[0]) * cores / (sizes[1] - sizes[0]) * 1e9 / 3600
         report.line(f"| {name} | {alone:.2f} | {took[0]:.1f} | {took[1]:.1f} | {hours:.1f} |")
@@ -166,37 +166,37 @@ def measure(engine: SparkEngine, folder: Path, report: Report) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedTask:
     """Processes a partition, and records its CPU time."""
 
     work: PartTask
 
     def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
-        """Yield what the work yields, and one note more."""
+        """Yield the output of the task, and one further report."""
         start = time.process_time()
         yield from self.work(part, rows)
         yield TaskReport(counts={"microseconds": round((time.process_time() - start) * 1e6)}).to_row()
 
 
 class TimedEngine(SparkEngine):
-    """An engine that knows what each part of each stage took. took: seconds, by stage and part."""
+    """An engine that records durations. task_seconds: CPU seconds by stage and partition."""
 
     def __init__(self, session: "SparkSession", parts: int) -> None:
         super().__init__(session, parts)
-        self.took: list[list[float]] = []
+        self.task_seconds: list[list[float]] = []
 
     def merge(
         self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
     ) -> SparkStage:
-        """Do as the engine does."""
-        merged = super().merge(stage, cut, parts, Timed(work))
+        """Merge as the base class, and record durations."""
+        merged = super().merge(stage, cut, parts, TimedTask(work))
         every = [note.counts["microseconds"] / 1e6 for note in merged.reports if "microseconds" in note.counts]
-        self.took.append(every)
+        self.task_seconds.append(every)
         return merged
 
 
-def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
-    """Measure the longest partition if one domain has most lines, with and without splitting it."""
+def measure_dominant_domain(session: "SparkSession", folder: Path, report: Report) -> None:
+    """Measure the longest partition if one domain has most lines, with and without splitting the domain."""
     index = folder / "dominant"
     index.mkdir()
     write_synthetic_index(SynthIndexOptions(round(DOMINANT_LINES * (1 - DOMINANT))), index / "others.cdxj", Problems())
@@ -215,27 +215,27 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
     report.line("")
     report.line(f"| | longest part, s | all parts, s | at least, on {CLUSTER_CORES} cores, s |")
     report.line("|---|---|---|---|")
-    ways = {
+    strategies = {
         "paths first, cut at hosts; then hosts, cut at domains": None,
         "all at once, cut at domains": lambda how: (how, None),
     }
-    stepping = maps._compaction_steps  # noqa: SLF001  what is measured is that it matters
+    original_steps = maps._compaction_steps  # noqa: SLF001  the benchmark replaces it
     outputs: list[Path] = []
     at_least = []
-    for name, steps in ways.items():
+    for name, steps in strategies.items():
         engine = TimedEngine(session, DOMINANT_PARTS)
-        maps._compaction_steps = steps or stepping  # noqa: SLF001
+        maps._compaction_steps = steps or original_steps  # noqa: SLF001
         outputs.append(folder / f"dominant-{len(outputs)}.ukvs")
-        maps.build_map(engine, [index], outputs[-1], COMPACTED)
-        longest = sum(max(every) for every in engine.took)
-        at_least.append(sum(max(*every, sum(every) / CLUSTER_CORES) for every in engine.took))
-        report.line(f"| {name} | {longest:.2f} | {sum(map(sum, engine.took)):.2f} | {at_least[-1]:.2f} |")
-    maps._compaction_steps = stepping  # noqa: SLF001
+        maps.build_map(engine, [index], outputs[-1], COMPACTED_OPTIONS)
+        longest = sum(max(every) for every in engine.task_seconds)
+        at_least.append(sum(max(*every, sum(every) / CLUSTER_CORES) for every in engine.task_seconds))
+        report.line(f"| {name} | {longest:.2f} | {sum(map(sum, engine.task_seconds)):.2f} | {at_least[-1]:.2f} |")
+    maps._compaction_steps = original_steps  # noqa: SLF001
     if not filecmp.cmp(outputs[0], outputs[1], shallow=False):
         raise SystemExit("bench scale: the ways come to different maps")
     engine = TimedEngine(session, DOMINANT_PARTS)
     profiles.build_profiles(engine, [index], {"H3P1": folder / "dominant.cdxj"}, ProfileHeader("H3P1"), Problems())
-    (every,) = engine.took
+    (every,) = engine.task_seconds
     longest, total = max(every), sum(every)
     report.line(
         f"| profile H3P1, cut between keys | {longest:.2f} | {total:.2f} | {max(longest, total / CLUSTER_CORES):.2f} |"

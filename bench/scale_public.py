@@ -1,7 +1,7 @@
-"""What all public archives would need: a simulation, from what keys take here and assumptions that are named.
+"""Storage and memory for all public archives: extrapolated from measurements with explicit assumptions.
 
-Memory is that of a real aggregator, `unlost serve` with as many archives, at two sizes: their difference is what a page
-of a filter and a line of a map take in it.
+Memory is that of `unlost serve` with as many archives at two sizes; the difference yields the memory of a page of a
+filter and of a line of a map.
 """
 
 import json
@@ -20,19 +20,19 @@ from unlost.research import SynthIndexOptions, count_rows, write_synthetic_index
 
 PUBLIC_ARCHIVES = 20
 ALL_CAPTURES = 10**12
-CAPTURES_A_PAGE = 2.77  # of the second paper's archive
-COMPACTED = 0.06  # lines of a map for each key, at weights of 1: the second paper's
+CAPTURES_A_PAGE = 2.77  # as in the archive of the second paper
+ROWS_PER_KEY = 0.06  # lines of a map for each key with weights of 1, from the second paper
 REQUESTS_A_SECOND = 1000
-ARCHIVES_THAT_HOLD = 1.5  # of those that are asked for a page, on average: an assumption
-BUDGET_LINES = 1_000_000  # of each archive's map, where it is made to a budget: an assumption
+ARCHIVES_THAT_HOLD = 1.5  # average number of archives that hold a requested page: an assumption
+BUDGET_LINES = 1_000_000  # lines of each archive's map with a budget: an assumption
 FILTER_BITS = 8
 
-SIZES = (1_000_000, 4_000_000)  # lines of the index of one archive, of which all have a copy
+SIZES = (1_000_000, 4_000_000)  # lines of the index of one archive; all archives share it
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What is measured: pages and lines of one archive, bytes of its files, resident memory of the aggregator."""
+    """Measurements: pages and lines of one archive, bytes of its files, resident memory of the aggregator."""
 
     pages: int
     lines: int
@@ -42,19 +42,19 @@ class Costs:
     with_both: int
 
 
-def measured(folder: Path, size: int) -> Costs:
+def measure_costs(folder: Path, size: int) -> Costs:
     """Measure an aggregator of archives of one size, with maps alone and with filters."""
     index, everything, rows, pages = (folder / name for name in ("index.cdxj", "all.map", "a.map", "a.filter"))
     write_synthetic_index(SynthIndexOptions(size), index, Problems())
     build_map([index], everything)
     build_map([index], rows, MapOptions(host_weight=1, path_weight=1))
     build_filter([index], pages, FilterOptions(bits=FILTER_BITS))
-    maps_only, both = (resident(folder, has_filters=has_filters) for has_filters in (False, True))
+    maps_only, both = (resident_memory(folder, has_filters=has_filters) for has_filters in (False, True))
     return Costs(count_rows(everything), count_rows(rows), pages.stat().st_size, rows.stat().st_size, maps_only, both)
 
 
-def resident(folder: Path, *, has_filters: bool) -> int:
-    """Return the resident memory of a server that has read what is known of all archives, in bytes."""
+def resident_memory(folder: Path, *, has_filters: bool) -> int:
+    """Return the resident memory in bytes of a server that has loaded the maps and filters of all archives."""
     filters = 'filters = ["a.filter"]\n' if has_filters else ""
     entries = [
         f'[[archive]]\nid = "a{number}"\nname = "a{number}"\nkind = "memento"\nlimits = []\n'
@@ -74,10 +74,10 @@ def resident(folder: Path, *, has_filters: bool) -> int:
 
 
 def simulate(folder: Path, report: Report) -> None:
-    """Measure an aggregator at two sizes, and say what all public archives would need."""
-    small, large = (measured(folder, size) for size in SIZES)
-    a_page = large.filter_bytes / large.pages
-    a_line = large.map_bytes / large.lines
+    """Measure an aggregator at two sizes and extrapolate to all public archives."""
+    small, large = (measure_costs(folder, size) for size in SIZES)
+    page_bytes = large.filter_bytes / large.pages
+    line_bytes = large.map_bytes / large.lines
     more_lines = (large.lines - small.lines) * PUBLIC_ARCHIVES
     more_pages = (large.pages - small.pages) * PUBLIC_ARCHIVES
     line_memory = (large.with_maps - small.with_maps) / more_lines
@@ -91,16 +91,16 @@ def simulate(folder: Path, report: Report) -> None:
         report.line(f"| {each.pages:,} | {each.lines:,} | {each.with_maps / 1e6:,.0f} | {each.with_both / 1e6:,.0f} |")
     report.line("")
     report.line(
-        f"So a line of a map takes {line_memory:.0f} bytes of memory ({a_line:.0f} of the file), a page of a filter of "
-        f"{FILTER_BITS} bits {page_memory:.2f} ({a_page:.2f}), and everything else {base / 1e6:,.0f} MB."
+        f"So a line of a map takes {line_memory:.0f} bytes of memory ({line_bytes:.0f} of the file), a page of a "
+        f"filter of {FILTER_BITS} bits {page_memory:.2f} ({page_bytes:.2f}), and everything else {base / 1e6:,.0f} MB."
     )
     report.line("")
     pages = ALL_CAPTURES / CAPTURES_A_PAGE
-    lines = pages * COMPACTED
+    lines = pages * ROWS_PER_KEY
     report.line(
         f"**Simulated from that**: {PUBLIC_ARCHIVES} archives with {ALL_CAPTURES:.0e} captures, {CAPTURES_A_PAGE} of "
-        f"each page (as in the second paper's archive): {pages:.1e} pages; maps of {COMPACTED:.0%} of that (the same), "
-        f"or of {BUDGET_LINES:,} lines each."
+        f"each page (as in the second paper's archive): {pages:.1e} pages; maps of {ROWS_PER_KEY:.0%} of that (the "
+        f"same), or of {BUDGET_LINES:,} lines each."
     )
     report.line("")
     report.line("| | to publish, GB | memory of the aggregator, GB |")
@@ -112,13 +112,14 @@ def simulate(folder: Path, report: Report) -> None:
         (f"maps of {BUDGET_LINES:,} lines", few, 0.0),
         (f"maps of {BUDGET_LINES:,} lines, and filters", few, pages),
     ):
-        published = count * a_line + key * a_page
+        published = count * line_bytes + key * page_bytes
         memory = base + count * line_memory + key * page_memory
         report.line(f"| {name} | {published / 1e9:,.1f} | {memory / 1e9:,.1f} |")
     report.line("")
-    asked = ARCHIVES_THAT_HOLD + (PUBLIC_ARCHIVES - ARCHIVES_THAT_HOLD) / 2**FILTER_BITS
+    queried = ARCHIVES_THAT_HOLD + (PUBLIC_ARCHIVES - ARCHIVES_THAT_HOLD) / 2**FILTER_BITS
     report.line(
         f"{REQUESTS_A_SECOND:,} requests a second, each held by {ARCHIVES_THAT_HOLD} archives (assumed): "
         f"{REQUESTS_A_SECOND * PUBLIC_ARCHIVES:,} questions a second without routing, "
-        f"{REQUESTS_A_SECOND * asked:,.0f} with filters of {FILTER_BITS} bits: {1 - asked / PUBLIC_ARCHIVES:.0%} saved."
+        f"{REQUESTS_A_SECOND * queried:,.0f} with filters of {FILTER_BITS} bits: "
+        f"{1 - queried / PUBLIC_ARCHIVES:.0%} saved."
     )

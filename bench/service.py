@@ -25,8 +25,8 @@ _Message = MutableMapping[str, Any]
 _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
 
-class Kept:
-    """Has found everything already."""
+class CachedSource:
+    """A source whose result is always cached."""
 
     def __init__(self) -> None:
         rows = [MementoTuple(f"20{n // 12:02d}{n % 12 + 1:02d}01000000", "a", f"http://a/{n}") for n in range(COPIES)]
@@ -35,11 +35,11 @@ class Kept:
         self._found = AggregateResult(
             "http://example.com/", Mementos(rows), reports, (), now, now + 3_600, from_cache=True
         )
-        self._kept = {(self._found.uri, RoutingOptions()): self._found}
+        self._cached = {(self._found.uri, RoutingOptions()): self._found}
 
     def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
-        """Return it at once."""
-        return self._kept.get((uri, wish))
+        """Return the cached result."""
+        return self._cached.get((uri, wish))
 
     async def find(
         self,
@@ -47,7 +47,7 @@ class Kept:
         wish: RoutingOptions = RoutingOptions(),  # noqa: B008
         freshness: CacheControl = CacheControl(),  # noqa: B008
     ) -> AggregateResult:
-        """Return it."""
+        """Return the result."""
         del uri, wish, freshness
         return self._found
 
@@ -57,7 +57,7 @@ class Kept:
 
 
 def scope(path: str) -> _Message:
-    """Return a request as a server makes it, with the headers of a browser."""
+    """Return the ASGI scope of a request with the headers of a browser."""
     headers = {"host": "localhost:1208", "user-agent": "x", "accept": "*/*", "accept-encoding": "gzip", "dnt": "1"}
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
@@ -83,14 +83,14 @@ async def cpu_of(app: _App, path: str) -> float:
 
 
 async def measure() -> dict[str, float]:
-    """Return the CPU microseconds of each, the best of some runs in turn."""
+    """Return the CPU microseconds of each app: the best of interleaved runs."""
 
     async def bare(_: Request) -> PlainTextResponse:
         return PlainTextResponse("x" * 10_000)
 
-    clock, kept = SystemClock(), Kept()
+    clock, source = SystemClock(), CachedSource()
     service = Application(
-        ServiceContext(kept, ReplaySource([], ArchiveHttpClient(MemoryLimitStore(), clock)), kept, clock)
+        ServiceContext(source, ReplaySource([], ArchiveHttpClient(MemoryLimitStore(), clock)), source, clock)
     )
     apps: dict[str, tuple[_App, str]] = {
         "bare Starlette route": (Starlette(routes=[Route("/timemap/{rest:path}", bare)]), "/timemap/link/x"),
@@ -106,7 +106,7 @@ async def measure() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("service", "The web service")
     costs = asyncio.run(measure())
     report.line(f"CPU of one answer, called in this process, best of {RUNS} runs of {CALLS}; {COPIES} copies, kept.")

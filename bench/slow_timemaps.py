@@ -1,4 +1,4 @@
-"""Archives that have every page and take a second for each TimeMap. A process of its own.
+"""Archives that have every page and take a second for each TimeMap. A separate process.
 
 usage: python -m bench.slow_timemaps ARCHIVES MILLISECONDS MEMENTOS
 Prints the ports, then serves until its standard input ends. Each archive lists MEMENTOS mementos of every page.
@@ -12,7 +12,7 @@ import uvloop
 
 
 class Archive(asyncio.Protocol):
-    """Responds on one connection, to one request after the other."""
+    """Responds on one connection, one request after another."""
 
     def __init__(self, name: str, seconds: float, mementos: int) -> None:
         self._name = name
@@ -21,7 +21,7 @@ class Archive(asyncio.Protocol):
         self._text = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store it."""
+        """Store the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:

@@ -1,9 +1,9 @@
-"""An hour's worth of load on the service, as fast as it goes, with faults at random: memory stays, nothing is lost.
+"""Soak test: an hour of load on the service at full speed with random faults; memory is stable and no job is lost.
 
-What must hold was decided before it was measured: behind the first third of the requests, a straight line through the
-samples of memory rises by at most 5 % until the end; no descriptors are left open; no answer but those that are
-expected; no order lost, although archives fail and workers are killed with -9.
-`JOBS_DATABASE=postgresql make bench-soak` has jobs in that database.
+The criteria were fixed before the first measurement. After the first third of the requests, a regression line through
+the memory samples rises by at most 5 %; no descriptors leak; all responses have expected statuses; no job is lost,
+although archives fail and workers are killed with SIGKILL.
+`JOBS_DATABASE=postgresql make bench-soak` stores jobs in that database.
 """
 
 import http.client
@@ -19,21 +19,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.external import postgresql
 from tests.jobs.service_process import ServiceProcess, run_service
-from tests.neighbours import postgresql
 from tests.waiting import wait_until
 
 from bench.measure import Report
 from unlost.testing import FakeArchive, Fault, write_registry
 
 PAGES = 3_000
-"""Addresses that are asked for; three of four are held, and the first ones most often asked for."""
+"""Number of requested pages; three in four are archived, and the first ones are requested most often."""
 
-ODD = ("/timemap/link/", "/timemap/rubbish/http://a.example/", "/nowhere", "/timegate/not%00an%20address")
-EXPECTED = {200, 302, 400, 404, 503}
-"""503: nothing was found, and not every routed archive answered."""
+INVALID_PATHS = ("/timemap/link/", "/timemap/rubbish/http://a.example/", "/nowhere", "/timegate/not%00an%20address")
+EXPECTED_STATUSES = {200, 302, 400, 404, 503}
+"""503: nothing was found, and not every routed archive responded."""
 
-# Who does not say for how long is left alone for a minute: of an hour that is over in one, nothing would be left.
+# With Retry-After: without it a circuit stays open for a minute, which would be most of this compressed hour.
 FAULTS = (
     Fault.dead(),
     Fault.garbage(),
@@ -41,94 +41,102 @@ FAULTS = (
     Fault.too_many(retry_after=1),
     Fault.slow(0.3),
 )
-WARM = 1 / 3
-MOST_RISE = 1.05
-MORE_DESCRIPTORS = 8  # connections that are kept open come and go
+WARM_UP_SHARE = 1 / 3
+MAX_MEMORY_GROWTH = 1.05
+MAX_NEW_DESCRIPTORS = 8  # keep-alive connections vary
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How much. The defaults are an hour of five requests a second and an order every three minutes.
+class SoakOptions:
+    """The amount of load. The defaults are an hour of five requests a second and a job every three minutes.
 
-    faults: how often an archive begins to fail, or all of them are well again. kills: of workers.
+    Attributes:
+        requests: Number of requests.
+        orders: Number of submitted jobs.
+        faults: How often an archive starts to fail, or all of them recover.
+        kills: Number of killed workers.
+        concurrency: Number of clients.
+        seed: Seed of all random choices.
     """
 
     requests: int = 18_000
     orders: int = 20
     faults: int = 180
     kills: int = 12
-    at_once: int = 8
+    concurrency: int = 8
     seed: int = 1
 
 
 @dataclass
-class Outcome:
-    """What was seen. samples: (requests so far, bytes of memory, open descriptors) of the service's process."""
+class SoakResult:
+    """Observations. samples: (requests so far, bytes of memory, open descriptors) of the service process."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
+    broken_responses: list[str] = field(default_factory=list)
     samples: list[tuple[int, int, int]] = field(default_factory=list)
     orders: dict[str, str] = field(default_factory=dict)
     kills: int = 0
     seconds: float = 0.0
 
-    def warm(self) -> list[tuple[int, int, int]]:
-        """Return the samples that count."""
+    def warm_samples(self) -> list[tuple[int, int, int]]:
+        """Return the samples after the warm-up."""
         last = self.samples[-1][0]
-        return [each for each in self.samples if each[0] >= WARM * last]
+        return [each for each in self.samples if each[0] >= WARM_UP_SHARE * last]
 
-    def rise(self) -> float:
+    def memory_growth(self) -> float:
         """Return the factor of memory growth after the warm-up, by linear regression of the samples."""
-        found = [(float(count), float(size)) for count, size, _ in self.warm()]
+        found = [(float(count), float(size)) for count, size, _ in self.warm_samples()]
         middle = sum(x for x, _ in found) / len(found), sum(y for _, y in found) / len(found)
         spread = sum((x - middle[0]) ** 2 for x, _ in found)
         slope = sum((x - middle[0]) * (y - middle[1]) for x, y in found) / spread
         first = middle[1] + slope * (found[0][0] - middle[0])
         return 1 + slope * (found[-1][0] - found[0][0]) / first
 
-    def more_descriptors(self) -> int:
-        """Return how many more are open at the end than when it was warm."""
-        found = self.warm()
+    def new_descriptors(self) -> int:
+        """Return how many more descriptors are open at the end than after the warm-up."""
+        found = self.warm_samples()
         return found[-1][2] - max(each[2] for each in found[: max(1, len(found) // 4)])
 
 
 class Soak:
-    """One run against a service that is up."""
+    """One run against a running service."""
 
-    def __init__(self, plan: Plan, service: ServiceProcess, archives: list[FakeArchive]) -> None:
-        self._plan, self._service, self._archives = plan, service, archives
-        self._dice = random.Random(plan.seed)  # noqa: S311  not for secrets
+    def __init__(self, options: SoakOptions, service: ServiceProcess, archives: list[FakeArchive]) -> None:
+        self._options, self._service, self._archives = options, service, archives
+        self._random = random.Random(options.seed)  # noqa: S311  not for secrets
         self._lock = threading.Lock()
         self._done = 0
-        self.outcome = Outcome()
+        self.outcome = SoakResult()
 
-    def run(self) -> Outcome:
-        """Ask for everything, while faults come and go; then let all be well, and wait for the orders."""
-        begun = time.monotonic()
-        askers = [threading.Thread(target=self._ask, args=(number,)) for number in range(self._plan.at_once)]
-        for each in askers:
+    def run(self) -> SoakResult:
+        """Send all requests while faults occur; then end all faults and wait for the jobs."""
+        start = time.monotonic()
+        clients = [
+            threading.Thread(target=self._send_requests, args=(number,)) for number in range(self._options.concurrency)
+        ]
+        for each in clients:
             each.start()
-        self._disturb()
-        for each in askers:
+        self._schedule_events()
+        for each in clients:
             each.join()
         self._heal()
         for key in self.outcome.orders:
             self.outcome.orders[key] = str(self._service.wait_until_ended(key)["state"])
         self._sample()
-        self.outcome.seconds = time.monotonic() - begun
+        self.outcome.seconds = time.monotonic() - start
         return self.outcome
 
-    def _ask(self, number: int) -> None:
-        dice = random.Random(self._plan.seed * 1000 + number)  # noqa: S311
+    def _send_requests(self, number: int) -> None:
+        rng = random.Random(self._options.seed * 1000 + number)  # noqa: S311
         connection = http.client.HTTPConnection("127.0.0.1", self._service.port, timeout=60)
-        for _ in range(self._plan.requests // self._plan.at_once):
+        for _ in range(self._options.requests // self._options.concurrency):
             try:
-                connection.request("GET", path_of(dice))
-                answer = connection.getresponse()
-                answer.read()
-                status = answer.status
+                connection.request("GET", random_path(rng))
+                response = connection.getresponse()
+                response.read()
+                status = response.status
             except (OSError, http.client.HTTPException) as error:
-                self.outcome.broken.append(repr(error))
+                self.outcome.broken_responses.append(repr(error))
                 connection.close()
                 continue
             finally:
@@ -138,24 +146,24 @@ class Soak:
                 self.outcome.statuses[status] += 1
         connection.close()
 
-    def _disturb(self) -> None:
-        """Do what is to be done when so many requests have come."""
-        plan, all_ = self._plan, self._plan.requests // self._plan.at_once * self._plan.at_once
-        events = [(self._dice.randrange(all_), self._fail) for _ in range(plan.faults)]
-        events += [(self._dice.randrange(all_), self._kill) for _ in range(plan.kills)]
-        # All orders come in the first part, so that the rest of the time is theirs, too.
-        events += [(number * all_ // (2 * plan.orders), self._order) for number in range(plan.orders)]
-        events += [(number * all_ // 200, self._sample) for number in range(1, 201)]
+    def _schedule_events(self) -> None:
+        """Trigger each event after its number of requests."""
+        options, total = self._options, self._options.requests // self._options.concurrency * self._options.concurrency
+        events = [(self._random.randrange(total), self._fail) for _ in range(options.faults)]
+        events += [(self._random.randrange(total), self._kill) for _ in range(options.kills)]
+        # All jobs are submitted in the first half, so that they can finish in the rest of the time.
+        events += [(number * total // (2 * options.orders), self._order) for number in range(options.orders)]
+        events += [(number * total // 200, self._sample) for number in range(1, 201)]
         for when, act in sorted(events, key=lambda event: event[0]):
             while self._done < when:
                 time.sleep(0.002)
             act()
 
     def _fail(self) -> None:
-        if self._dice.random() < 0.4:
+        if self._random.random() < 0.4:
             self._heal()
         else:
-            self._dice.choice(self._archives).fail(self._dice.choice(FAULTS), times=self._dice.randrange(1, 40))
+            self._random.choice(self._archives).fail(self._random.choice(FAULTS), times=self._random.randrange(1, 40))
 
     def _heal(self) -> None:
         for archive in self._archives:
@@ -163,43 +171,45 @@ class Soak:
 
     def _order(self) -> None:
         order = {"url": "http://small.example/", "mail": "me@example.org"}
-        answer = self._service.request("POST", "/api/jobs", order, is_admin=True)
-        self.outcome.statuses[answer.status] += 1
-        if answer.status == 201:
-            self.outcome.orders[answer.json["key"]] = ""
+        response = self._service.request("POST", "/api/jobs", order, is_admin=True)
+        self.outcome.statuses[response.status] += 1
+        if response.status == 201:
+            self.outcome.orders[response.json["key"]] = ""
 
     def _kill(self) -> None:
-        """Kill a worker of the service, if one is there just now."""
+        """Kill a worker of the service, if one is running."""
         pid = self._service.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children")
         with suppress(OSError, ProcessLookupError, IndexError):
-            os.kill(int(self._dice.choice(children.read_text().split())), signal.SIGKILL)
+            os.kill(int(self._random.choice(children.read_text().split())), signal.SIGKILL)
             self.outcome.kills += 1
 
     def _sample(self) -> None:
-        place = Path(f"/proc/{self._service.process.pid}")
-        pages = int((place / "statm").read_text().split()[1])
-        descriptors = len(list((place / "fd").iterdir()))
+        proc = Path(f"/proc/{self._service.process.pid}")
+        pages = int((proc / "statm").read_text().split()[1])
+        descriptors = len(list((proc / "fd").iterdir()))
         self.outcome.samples.append((self._done, pages * os.sysconf("SC_PAGE_SIZE"), descriptors))
 
 
-def path_of(dice: random.Random) -> str:
+def random_path(rng: random.Random) -> str:
     """Return the next request: mostly TimeMaps, some pages more often than others, sometimes invalid."""
-    page = f"http://lost.example/{min(int(dice.paretovariate(0.6)), PAGES)}"
+    page = f"http://lost.example/{min(int(rng.paretovariate(0.6)), PAGES)}"
     kinds = [f"/timemap/link/{page}"] * 12 + [f"/timemap/json/{page}"] * 3 + [f"/timegate/{page}"] * 3
-    return dice.choice([*kinds, "/", "/health", dice.choice(ODD)])
+    return rng.choice([*kinds, "/", "/health", rng.choice(INVALID_PATHS)])
 
 
 @contextmanager
-def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[ServiceProcess, list[FakeArchive]]]:
-    """Run three archives of a small lost site, and a service before them. url: of a database in place of a file."""
-    held = {f"http://lost.example/{number}": [("2014-02-10", f"<p>{number}")] for number in range(PAGES) if number % 4}
+def run_environment(folder: Path, url: str | None = None) -> Iterator[tuple[ServiceProcess, list[FakeArchive]]]:
+    """Run three archives of a small lost site, and a service that queries them. url: database to use."""
+    archived = {
+        f"http://lost.example/{number}": [("2014-02-10", f"<p>{number}")] for number in range(PAGES) if number % 4
+    }
     links = "".join(f"<a href='/{number}'>x</a>" for number in range(20))
     site = {f"http://small.example/{number}": [("2014-02-10", f"<p>{number}")] for number in range(20)}
     site["http://small.example/"] = [("2014-02-10", links)]
     with ExitStack() as stack:
-        archives = [stack.enter_context(FakeArchive({**held, **site}, id=name)) for name in ("a", "b", "c")]
-        # The first is asked for lists and copies, too: by recoveries.
+        archives = [stack.enter_context(FakeArchive({**archived, **site}, id=name)) for name in ("a", "b", "c")]
+        # Recoveries also request listings and captures from the first archive.
         entries = [archives[0].registry_entry(), *(each.registry_entry("memento") for each in archives[1:])]
         registry = write_registry(folder / "archives.toml", *entries)
         more = {"UNLOST_WORKER_PAUSE": "0.5", "UNLOST_WORKER_LEASE": "3", **({"UNLOST_DATABASE": url} if url else {})}
@@ -209,41 +219,47 @@ def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[ServiceProc
         )
 
 
-def soak(plan: Plan, folder: Path, url: str | None = None) -> Outcome:
-    """Run it all, and return what was seen. Raises RuntimeError if the service went away."""
-    with prepared(folder, url) as (service, archives):
+def soak(options: SoakOptions, folder: Path, url: str | None = None) -> SoakResult:
+    """Run the soak test and return the observations. Raises RuntimeError if the service has ended."""
+    with run_environment(folder, url) as (service, archives):
         wait_until(lambda: any("waits for jobs" in line for line in service.lines))
-        outcome = Soak(plan, service, archives).run()
+        outcome = Soak(options, service, archives).run()
         if service.process.poll() is not None:
             raise RuntimeError(f"the service has ended: {service.lines[-3:]}")
         return outcome
 
 
 def main() -> None:
-    """Measure, judge, and store the report."""
-    plan = Plan()
+    """Measure and write the report."""
+    options = SoakOptions()
     is_shared = os.environ.get("JOBS_DATABASE") == "postgresql"
     title = f"The service for an hour, compressed{', with PostgreSQL' if is_shared else ''}"
     report = Report("soak-postgresql" if is_shared else "soak", title)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(postgresql.serving()).new() if is_shared else None
-        found = soak(plan, folder, url)
+        url = stack.enter_context(postgresql.run_cluster()).create_database() if is_shared else None
+        found = soak(options, folder, url)
     report.line(
-        f"{plan.requests:,} requests (an hour of five a second), {len(found.orders)} recoveries and {found.kills} "
-        f"workers killed in {found.seconds:.0f} s; {plan.faults} times an archive began to fail, or all were well; "
+        f"{options.requests:,} requests (an hour of five a second), {len(found.orders)} recoveries and {found.kills} "
+        f"workers killed in {found.seconds:.0f} s; {options.faults} times an archive began to fail, or all were well; "
         f"jobs in {'PostgreSQL' if is_shared else 'SQLite'}."
     )
-    report.line(f"Answers by status: {dict(sorted(found.statuses.items()))}; connections broken: {len(found.broken)}.")
-    sizes = [size / (1 << 20) for _, size, _ in found.warm()]
+    report.line(
+        f"Answers by status: {dict(sorted(found.statuses.items()))}; connections broken: {len(found.broken_responses)}."
+    )
+    sizes = [size / (1 << 20) for _, size, _ in found.warm_samples()]
     report.line(f"Memory behind the first third: from {min(sizes):.1f} to {max(sizes):.1f} MB.")
     report.line("")
-    report.gate("memory at the end of the line through the samples / at its beginning", found.rise(), at_most=MOST_RISE)
-    report.gate("descriptors more than when it was warm", max(0, found.more_descriptors()), at_most=MORE_DESCRIPTORS)
-    expected = sum(count for status, count in found.statuses.items() if status in EXPECTED | {201})
-    report.gate("answers that are expected / requests", expected / (plan.requests + plan.orders), at_least=1)
+    report.gate(
+        "memory at the end of the line through the samples / at its beginning",
+        found.memory_growth(),
+        at_most=MAX_MEMORY_GROWTH,
+    )
+    report.gate("descriptors more than when it was warm", max(0, found.new_descriptors()), at_most=MAX_NEW_DESCRIPTORS)
+    expected = sum(count for status, count in found.statuses.items() if status in EXPECTED_STATUSES | {201})
+    report.gate("answers that are expected / requests", expected / (options.requests + options.orders), at_least=1)
     done = sum(state == "complete" for state in found.orders.values())
-    report.gate("orders that are done / made", done / plan.orders, at_least=1)
+    report.gate("orders that are done / made", done / options.orders, at_least=1)
     report.finish()
 
 

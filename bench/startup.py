@@ -11,7 +11,7 @@ RUNS = 30
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("startup", "Start-up of the command line")
     unlost = Path(sys.executable).with_name("unlost")
     commands: dict[str, list[str | Path]] = {
@@ -20,7 +20,7 @@ def main() -> None:
         "unlost uri surt http://example.com/": [unlost, "uri", "surt", "http://example.com/"],
     }
     seconds: dict[str, float] = {name: float("inf") for name in commands}
-    # In turn, so that a disturbance of the machine falls on all of them.
+    # Interleaved, so that other load on the machine affects all of them alike.
     for _ in range(RUNS):
         for name, command in commands.items():
             run = partial(subprocess.run, command, check=True, capture_output=True)

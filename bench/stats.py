@@ -1,6 +1,6 @@
 """Speed of index statistics, relative to `map build` and `cdxsummary` on the same index.
 
-Everything runs as its users run it: a process, its start-up counted, its output on the disk.
+Each command runs as a process, including start-up and writing the output.
 """
 
 import os
@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.neighbours.cdxsummary import PROGRAM
+from tests.external.cdxsummary import PROGRAM
 
-from bench.holdings import UNLOST, Run, build, shell
+from bench.holdings import UNLOST, Run, build_command, shell_command
 from bench.measure import Report
 
 LINES = 3_000_000
@@ -18,7 +18,7 @@ DISK_BYTES = 4 << 30
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("stats", "Statistics of indexes")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
@@ -33,23 +33,23 @@ def main() -> None:
 def measure(folder: Path, report: Report) -> None:
     """Run everything on one synthetic index."""
     index, packed, shuffled, cdx = (folder / name for name in ("a.cdxj", "a.cdxj.gz", "b.cdxj", "a.cdx"))
-    # Not in this process: what it ever took, the system counts as memory of those that it starts.
+    # In its own process: memory of this process would count as memory of the processes that it starts.
     synth: list[str | Path] = [UNLOST, "synth", "index", "--lines", str(LINES), "--seed", "1"]
     subprocess.run([*synth, "-o", index], check=True, capture_output=True)
     subprocess.run([*synth, "--unsorted", "-o", shuffled], check=True, capture_output=True)
-    subprocess.run(shell(f"gzip -1 -c '{index}' > '{packed}'"), check=True)
+    subprocess.run(shell_command(f"gzip -1 -c '{index}' > '{packed}'"), check=True)
     subprocess.run([UNLOST, "index", "convert", index, "-o", cdx], check=True, capture_output=True)
     report.line(f"{LINES:,} lines, {index.stat().st_size / LINES:.0f} bytes each; warm cache, best of 3.")
     report.line("")
     runs = {
-        "`map build`": Run(build(index, folder / "a.ukvs")),
-        "`stats`, with its report": Run(stats(index, folder / "report")),
-        "`map build` from gzip": Run(build(packed, folder / "a.ukvs"), 1),
-        "`stats` from gzip": Run(stats(packed, folder / "report"), 1),
-        "`map build`, unsorted": Run(build(shuffled, folder / "a.ukvs"), 1),
-        "`stats --estimate`, unsorted": Run(stats(shuffled, folder / "report", "--estimate"), 1),
+        "`map build`": Run(build_command(index, folder / "a.ukvs")),
+        "`stats`, with its report": Run(stats_command(index, folder / "report")),
+        "`map build` from gzip": Run(build_command(packed, folder / "a.ukvs"), 1),
+        "`stats` from gzip": Run(stats_command(packed, folder / "report"), 1),
+        "`map build`, unsorted": Run(build_command(shuffled, folder / "a.ukvs"), 1),
+        "`stats --estimate`, unsorted": Run(stats_command(shuffled, folder / "report", "--estimate"), 1),
         "`cdxsummary`, of CDX": Run([PROGRAM, "--json", cdx], 1),
-        "`stats`, of CDX": Run(stats(cdx, folder / "report")),
+        "`stats`, of CDX": Run(stats_command(cdx, folder / "report")),
     }
     report.line("| | seconds | processor seconds | MB of memory |")
     report.line("|---|---|---|---|")
@@ -62,8 +62,8 @@ def measure(folder: Path, report: Report) -> None:
     report.gate("memory, in units of 150 MB", list(runs.values())[1].megabytes / 150, at_most=1)
 
 
-def stats(index: Path, output: Path, *options: str) -> list[str | Path]:
-    """Return the command that gathers statistics."""
+def stats_command(index: Path, output: Path, *options: str) -> list[str | Path]:
+    """Return the command that writes statistics."""
     return [UNLOST, "stats", "index", index, "-o", output, "--threads", "2", *options]
 
 

@@ -1,6 +1,6 @@
 """Utilization of slow archives by the aggregator: fourteen with a latency of a second, and sixty clients.
 
-Pure waiting is a client of one of these archives without an aggregator, with as many requests at once.
+The baseline is a client of one of these archives without an aggregator, with the same concurrency.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.aggregate import aggregator
+from bench.aggregate import run_aggregator
 from bench.measure import Report
 
 ARCHIVES = 14
@@ -23,7 +23,7 @@ RUNS = 3
 
 
 @contextmanager
-def slow_archives() -> Iterator[list[int]]:
+def run_slow_archives() -> Iterator[list[int]]:
     """Run the archives; yield their ports."""
     command = [sys.executable, "-m", "bench.slow_timemaps", str(ARCHIVES), str(MILLISECONDS), str(MEMENTOS)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -34,7 +34,7 @@ def slow_archives() -> Iterator[list[int]]:
                 process.stdin.close()
 
 
-def registry(folder: Path, ports: list[int]) -> Path:
+def write_registry(folder: Path, ports: list[int]) -> Path:
     """Write a registry of archives without limits."""
     path = folder / "archives.toml"
     path.write_text(
@@ -47,18 +47,23 @@ def registry(folder: Path, ports: list[int]) -> Path:
     return path
 
 
-def load(port: int, run: str) -> tuple[float, float, dict[str, int], int]:
+def measure_load(port: int, run: str) -> tuple[float, float, dict[str, int], int]:
     """Request pages; return pages a second, the 99th percentile of seconds, statuses, and mementos in all."""
     pages = "\n".join(f"http://site{number % 97}.example/{run}/{number}" for number in range(REQUESTS))
     command = [sys.executable, "-m", "bench.load", str(port), "/timemap/link/", str(CLIENTS)]
     done = subprocess.run(command, input=pages, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    took = found["ms"]
-    return len(took) / found["seconds"], took[int(0.99 * len(took))] / 1e3, found["statuses"], found["mementos"]
+    latencies = found["ms"]
+    return (
+        len(latencies) / found["seconds"],
+        latencies[int(0.99 * len(latencies))] / 1e3,
+        found["statuses"],
+        found["mementos"],
+    )
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("upstream", "Slow archives")
     report.line(
         f"{ARCHIVES} archives that take {MILLISECONDS / 1e3:g} s for each TimeMap and have no limits; {CLIENTS} "
@@ -70,15 +75,15 @@ def main() -> None:
     report.line("|---|---|---|---|---|")
     expected = ARCHIVES * MEMENTOS * REQUESTS
     best, lost = 0.0, 0
-    with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name, slow_archives() as ports:
-        waiting, p99, _, _ = load(ports[0], "waiting")
+    with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name, run_slow_archives() as ports:
+        waiting, p99, _, _ = measure_load(ports[0], "waiting")
         report.line(f"| waiting for one archive alone | {waiting:.1f} | {p99:.2f} | | |")
-        with aggregator(Path(name), registry(Path(name), ports), "--broadcast", "--deadline", "10") as server:
+        with run_aggregator(Path(name), write_registry(Path(name), ports), "--broadcast", "--deadline", "10") as server:
             for run in range(RUNS):
-                rate, p99, statuses, mementos = load(server.port, str(run))
-                said = ", ".join(f"{count:,} of status {status}" for status, count in statuses.items())
+                rate, p99, statuses, mementos = measure_load(server.port, str(run))
+                counts = ", ".join(f"{count:,} of status {status}" for status, count in statuses.items())
                 report.line(
-                    f"| aggregator, run {run + 1} | {rate:.1f} | {p99:.2f} | {said} | {expected - mementos:,} |"
+                    f"| aggregator, run {run + 1} | {rate:.1f} | {p99:.2f} | {counts} | {expected - mementos:,} |"
                 )
                 best, lost = max(best, rate), max(lost, expected - mementos)
     report.line("")

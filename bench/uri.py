@@ -3,7 +3,7 @@
 import random
 
 from tests import real_data
-from tests.neighbours import surt as neighbour
+from tests.external import surt as reference
 
 from bench.measure import Report, best_of
 from unlost import uri
@@ -11,7 +11,7 @@ from unlost import uri
 URLS = 200_000
 
 
-def sample() -> tuple[list[str], str]:
+def sample_urls() -> tuple[list[str], str]:
     """Return the URLs to convert and where they are from."""
     rng = random.Random(1)  # noqa: S311  a bench, not a secret
     if real_data.DATA.is_dir():
@@ -25,14 +25,14 @@ def sample() -> tuple[list[str], str]:
 
 
 def main() -> None:
-    """Measure, report, judge."""
-    urls, origin = sample()
-    # Good ones only, and laid out in memory in the order of the list, as the other process gets them.
+    """Measure and write the report."""
+    urls, origin = sample_urls()
+    # Valid URLs only, contiguous in memory in list order, as in the other process.
     urls = "\n".join(url for url in urls if isinstance(uri.surt_many([url])[0], str)).split("\n")
     report = Report("uri", "Addresses to SURTs, beside `surt`")
     report.line(f"{len(urls):,} URLs: {origin}. Start-up and reading are not counted, on either side; best of 3.")
     report.line("")
-    theirs = min(neighbour.surts(urls)[1] for _ in range(3))
+    theirs = min(reference.compute_surts(urls)[1] for _ in range(3))
     report.line("| | µs a URL | URLs a second |")
     report.line("|---|---|---|")
     rows = {"`surt`": theirs}

@@ -1,4 +1,4 @@
-"""How fast files are coded and decoded, in how much memory, and what carrying a block costs a page."""
+"""Speed and memory of erasure coding, and the cost of carrying a block in a page."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ from unlost.vault.erasure_code import CodeShape
 shape = CodeShape(*map(int, sys.argv[3:]))
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-open("/proc/self/clear_refs", "w").write("5")  # what the process had before it was this one does not count
+open("/proc/self/clear_refs", "w").write("5")  # reset the peak, which the parent process may have set
 before = peak()
 with ExitStack() as opened:
     content = opened.enter_context(open(sys.argv[1], "rb"))
@@ -55,7 +55,7 @@ print(coded, decoded, (peak() - before) * 1024)
 
 
 def bare() -> tuple[float, float]:
-    """Return the seconds that the crate alone takes, to code and to decode."""
+    """Return the encoding and decoding seconds of the crate alone."""
     command = [
         "cargo",
         "run",
@@ -74,7 +74,7 @@ def bare() -> tuple[float, float]:
 
 
 def coding(report: Report) -> None:
-    """Report coding and decoding, from file to file."""
+    """Report encoding and decoding from file to file."""
     with tempfile.TemporaryDirectory() as folder:
         content, blocks = Path(folder, "content"), Path(folder, "blocks")
         content.write_bytes(os.urandom(SIZE))
@@ -116,29 +116,29 @@ def carrying(report: Report) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
         await send({"type": "http.response.body", "body": page})  # type: ignore[operator]
 
-    async def sent(message: AsgiMessage) -> None:
+    async def send_(message: AsgiMessage) -> None:
         del message
 
-    async def received() -> AsgiMessage:
+    async def receive_() -> AsgiMessage:
         return {}
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "data")
         file.write_bytes(os.urandom(20_000))
-        wish = PackOptions(
+        options = PackOptions(
             [ServerFile("data", file, "file", 0o644, 0, 20_000)],
             [CarrierPage("/", PAGE_BYTES, 0), CarrierPage("/b", PAGE_BYTES, 1)],
             VaultSettings(Carrier.COMMENT, 1 << 20),
             EncryptionOptions(),
             0.5,
         )
-        pack_vault(Vault(Path(folder, "v")), wish, "20260101000000")
+        pack_vault(Vault(Path(folder, "v")), options, "20260101000000")
         with_vault = VaultMiddleware(app, Path(folder, "v"))
         scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"a")] * 8}
 
         async def calls(target: object) -> None:
             for _ in range(CALLS):
-                await target(scope, received, sent)  # type: ignore[operator]
+                await target(scope, receive_, send_)  # type: ignore[operator]
 
         plain = best_of(5, lambda: asyncio.run(calls(app))) / CALLS
         carried = best_of(5, lambda: asyncio.run(calls(with_vault))) / CALLS
@@ -157,7 +157,7 @@ def carrying(report: Report) -> None:
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     report = Report("vault", "Vault")
     coding(report)
     carrying(report)

@@ -1,4 +1,4 @@
-"""How many bad pages are found, how many good ones are rejected, and how long a verdict takes."""
+"""Recall, false rejections and duration of page classification."""
 
 import logging
 import warnings
@@ -16,8 +16,8 @@ SIZE = 50_000  # bytes of the page that is timed
 PAGES = 20
 
 
-def labelled(report: Report) -> None:
-    """Report what was found of the labelled pages."""
+def report_labelled_pages(report: Report) -> None:
+    """Report the verdicts on the labelled pages."""
     total, found, rejected, right = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for example, verdict in classified_examples():
         total[example.label] += 1
@@ -39,8 +39,8 @@ def labelled(report: Report) -> None:
     report.line("")
 
 
-def real(report: Report) -> None:
-    """Report what was rejected of real pages."""
+def report_real_pages(report: Report) -> None:
+    """Report the rejected real pages."""
     if not (DATA / "warc").is_dir():
         report.line("Real pages: skipped, the data is not there.")
         return
@@ -61,7 +61,7 @@ def real(report: Report) -> None:
     report.line("")
 
 
-def speed(report: Report) -> None:
+def report_speed(report: Report) -> None:
     """Report the duration of classification, relative to parsing the page with Python's parser."""
     line = "<p>Sorry, this is line {} of a page about the old mill, its wheel and its pond.</p><a href=/{}>more</a>\n"
     long = "".join(line.format(number, number) for number in range(SIZE // len(line)))
@@ -75,19 +75,21 @@ def speed(report: Report) -> None:
         page = PageResponse(
             "http://a.example/b", "20140102030405", 200, "text/html", f"<title>A</title>{body}".encode()
         )
-        taken = best_of(5, lambda page=page: [classify_page(page) for _ in range(PAGES)]) / PAGES  # type: ignore[misc]
+        seconds = best_of(5, lambda page=page: [classify_page(page) for _ in range(PAGES)]) / PAGES  # type: ignore[misc]
         parsed = best_of(3, lambda page=page: plain_text(page.body))  # type: ignore[misc]
-        report.line(f"{len(page.body) / 1e3:.0f} kB {name}: {taken * 1e3:.2f} ms; `html.parser`: {parsed * 1e3:.2f} ms")
-        report.gate(f"{name}: time of a verdict by that of html.parser", taken / parsed, at_most=0.5)
+        report.line(
+            f"{len(page.body) / 1e3:.0f} kB {name}: {seconds * 1e3:.2f} ms; `html.parser`: {parsed * 1e3:.2f} ms"
+        )
+        report.gate(f"{name}: time of a verdict by that of html.parser", seconds / parsed, at_most=0.5)
 
 
 def main() -> None:
-    """Measure, report, judge."""
+    """Measure and write the report."""
     warnings.simplefilter("ignore")
     report = Report("verdicts", "Verdicts on pages")
-    labelled(report)
-    real(report)
-    speed(report)
+    report_labelled_pages(report)
+    report_real_pages(report)
+    report_speed(report)
     report.finish()
 
 

@@ -19,8 +19,8 @@ Everything that unlost raises on purpose is an `unlost.UnlostError`; [the tree o
 """
 
 
-def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, *, is_method: bool) -> str:
-    """Return how a function is called, one argument a line where that is long."""
+def format_signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, *, is_method: bool) -> str:
+    """Return the signature of a function, with one argument per line if it is long."""
     if is_method and not any(ast.unparse(each) == "staticmethod" for each in node.decorator_list):
         del (node.args.posonlyargs or node.args.args)[0]
     returned = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__init__" else ""
@@ -29,11 +29,11 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, *, is_met
     line = f"{begin}{name}({arguments}){returned}"
     if len(line) <= 100:
         return line
-    return f"{begin}{name}(\n" + "".join(f"    {each},\n" for each in _parts(node.args)) + f"){returned}"
+    return f"{begin}{name}(\n" + "".join(f"    {each},\n" for each in _split_arguments(node.args)) + f"){returned}"
 
 
-def _parts(arguments: ast.arguments) -> Iterator[str]:
-    """Yield the arguments one by one, as they are written."""
+def _split_arguments(arguments: ast.arguments) -> Iterator[str]:
+    """Yield the source of each argument."""
     depth, part = 0, ""
     for char in ast.unparse(arguments):
         depth += (char in "([{") - (char in ")]}")
@@ -46,7 +46,7 @@ def _parts(arguments: ast.arguments) -> Iterator[str]:
         yield part.strip()
 
 
-def methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def public_methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield the public methods and properties of a class, each once."""
     for each in node.body:
         is_overload = isinstance(each, ast.FunctionDef) and "overload" in map(ast.unparse, each.decorator_list)
@@ -58,30 +58,36 @@ def methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield each
 
 
-def described(found: object, name: str) -> str:
-    """Return the part of the page that is about a class or a function."""
+def describe(found: object, name: str) -> str:
+    """Return the documentation of a class or function."""
     node = ast.parse(dedent(inspect.getsource(found))).body[0]  # type: ignore[arg-type]
     text = inspect.getdoc(found) or ""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return f"```python\n{signature(node, name, is_method=False)}\n```\n\n{_prose(text)}\n"
+        return f"```python\n{format_signature(node, name, is_method=False)}\n```\n\n{_docstring_to_markdown(text)}\n"
     if not isinstance(node, ast.ClassDef):
         raise TypeError(name)
-    made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
-    head = signature(made, name, is_method=True) if made else f"class {name}"
+    constructor = next(
+        (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None
+    )
+    head = format_signature(constructor, name, is_method=True) if constructor else f"class {name}"
     fields = "".join(f"    {ast.unparse(each)}\n" for each in node.body if isinstance(each, ast.AnnAssign))
-    page = f"```python\n{head}\n{fields}```\n\n{_prose(text)}\n"
-    for each in methods(node):
+    page = f"```python\n{head}\n{fields}```\n\n{_docstring_to_markdown(text)}\n"
+    for each in public_methods(node):
         decorators = [ast.unparse(one) for one in each.decorator_list]
         is_property = any(one.endswith("property") for one in decorators)
         prefix = f"{name}." if "classmethod" in decorators else "."
         doc = inspect.cleandoc(ast.get_docstring(each) or "")
         returns = f": {ast.unparse(each.returns)}" if is_property and each.returns is not None else ""
-        call = f"{prefix}{each.name}{returns}" if is_property else signature(each, prefix + each.name, is_method=True)
-        page += f"\n```python\n{call}\n```\n\n{_prose(doc)}\n"
+        call = (
+            f"{prefix}{each.name}{returns}"
+            if is_property
+            else format_signature(each, prefix + each.name, is_method=True)
+        )
+        page += f"\n```python\n{call}\n```\n\n{_docstring_to_markdown(doc)}\n"
     return page
 
 
-def _prose(text: str) -> str:
+def _docstring_to_markdown(text: str) -> str:
     """Return a docstring as Markdown: arguments as a list, examples as code blocks."""
     lines: list[str] = []
     is_example = False
@@ -106,28 +112,28 @@ def _prose(text: str) -> str:
     return "\n".join([*lines, "```"] if is_example else lines)
 
 
-def part(module: ModuleType, title: str) -> str:
-    """Return the part of the page that is about a module."""
+def describe_module(module: ModuleType, title: str) -> str:
+    """Return the section of a module."""
     page = f"\n## {title}\n"
     for name in sorted(module.__all__, key=lambda each: (each.lower(), each)):
         found = getattr(module, name)
         if isinstance(found, ModuleType) or not (inspect.isclass(found) or inspect.isfunction(found)):
             continue
-        page += f"\n### {title}.{name}\n\n{described(found, name)}"
+        page += f"\n### {title}.{name}\n\n{describe(found, name)}"
     return page
 
 
-def reference() -> str:
+def build_page() -> str:
     """Return the whole page."""
     tree = inspect.cleandoc(errors.__doc__ or "")
     return (
         _HEAD
-        + part(unlost, "unlost")
-        + part(unlost.events, "unlost.events")
-        + part(testing, "unlost.testing")
+        + describe_module(unlost, "unlost")
+        + describe_module(unlost.events, "unlost.events")
+        + describe_module(testing, "unlost.testing")
         + f"\n## Errors\n\n```text\n{tree}\n```\n"
     )
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    sys.stdout.write(build_page())

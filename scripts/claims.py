@@ -1,7 +1,7 @@
-"""Write docs/claims.md, and the claims of README.md: what was measured, from what `make bench` left in bench/results.
+"""Write docs/claims.md and the claims of README.md from the results of `make bench` in bench/results.
 
-Run by `make docs`. No figure is written here: each is taken from the line of a gate, so that a claim cannot be older
-than its measurement, and one that is missed is said to be.
+Run by `make docs`. All figures come from gates of the reports, so that a claim cannot be older than its measurement;
+missed gates are marked.
 """
 
 import re
@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"(<!-- claims: written by `make docs` -->\n).*?(<!-- end of
 
 @dataclass(frozen=True)
 class Gate:
-    """What was measured, in one report, and what it must be. value, limit: as they are written there."""
+    """A gate of a report: measured value and limit, as text of the report."""
 
     report: str
     what: str
@@ -35,13 +35,13 @@ class Gate:
 
     @property
     def command(self) -> str:
-        """What measures it again."""
+        """Command that repeats the measurement."""
         return _COMMANDS.get(self.report, f"make bench-{self.report}")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence about one gate, or about figures of a report without gates, as scripts/claims.toml explains it."""
+    """A sentence about one gate, or about figures of a report without gates (see scripts/claims.toml)."""
 
     reader: str
     report: str
@@ -62,19 +62,19 @@ with yours. Each command measures its claims again, writes its report anew, and 
 """
 
 
-def claims() -> list[Claim]:
-    """Return what is claimed, in the order of the page."""
+def read_claims() -> list[Claim]:
+    """Return the claims in the order of the page."""
     found = tomllib.loads((ROOT / "scripts" / "claims.toml").read_text())["claim"]
     return [Claim(**{**each, "figures": tuple(each.get("figures", ()))}) for each in found]
 
 
-def said(claim: Claim, gate: Gate) -> str:
-    """Return the sentence with its figure."""
+def format_claim(claim: Claim, gate: Gate) -> str:
+    """Return the sentence of a claim with the figure of its gate."""
     value = f"{100 * float(gate.value):.2f}" if claim.share else gate.value
-    return claim.sentence.format(f"**{_figure(value)}**")
+    return claim.sentence.format(f"**{_format_figure(value)}**")
 
 
-def quoted(claim: Claim) -> str:
+def format_figures(claim: Claim) -> str:
     """Return the sentence of a claim without a gate, with figures of its report. Raises LookupError without them."""
     report = (RESULTS / f"{claim.report}.md").read_text()
     found = [re.search(pattern, report) for pattern in claim.figures]
@@ -83,8 +83,8 @@ def quoted(claim: Claim) -> str:
     return claim.sentence.format(*(f"**{each[1]}**" for each in found if each))
 
 
-def gates() -> dict[tuple[str, str], Gate]:
-    """Return all gates of all reports, by report and by what they are about, in the order of the reports."""
+def read_gates() -> dict[tuple[str, str], Gate]:
+    """Return all gates by report and name, in the order of the reports."""
     found = {}
     for file in sorted(RESULTS.glob("*.md")):
         for what, value, bound, limit, outcome in _GATE.findall(file.read_text()):
@@ -92,10 +92,10 @@ def gates() -> dict[tuple[str, str], Gate]:
     return found
 
 
-def _figure(value: str) -> str:
-    """Return a figure as people write it: without decimals that say nothing.
+def _format_figure(value: str) -> str:
+    """Return a figure without insignificant decimals.
 
-    >>> [_figure(each) for each in ("335.76", "24.29", "1.04", "1.00", "99.95", "100.00", "0.00")]
+    >>> [_format_figure(each) for each in ("335.76", "24.29", "1.04", "1.00", "99.95", "100.00", "0.00")]
     ['336', '24', '1.04', '1', '99.95', '100', '0']
     """
     number = float(value)
@@ -106,7 +106,7 @@ def _figure(value: str) -> str:
     return f"{number:.0f}"
 
 
-def _must(gate: Gate, *, share: bool = False) -> str:
+def _format_limit(gate: Gate, *, share: bool = False) -> str:
     return f"{gate.bound} {float(gate.limit) * (100 if share else 1):.4g}"
 
 
@@ -114,7 +114,7 @@ def _outcome(gate: Gate) -> str:
     return "held" if gate.is_held else "**not held**"
 
 
-def _not_held(all_gates: Iterable[Gate]) -> Iterator[str]:
+def _missed_gates(all_gates: Iterable[Gate]) -> Iterator[str]:
     missed = [gate for gate in all_gates if not gate.is_held]
     yield "\n## What is not held\n\n"
     if not missed:
@@ -124,50 +124,54 @@ def _not_held(all_gates: Iterable[Gate]) -> Iterator[str]:
     yield f"Of the goals below, {len(missed)} {were} missed at the last measurement:\n\n"
     yield "| what | is | must be | command |\n|---|---|---|---|\n"
     for gate in missed:
-        yield f"| {_title(gate.report)}: {gate.what} | {gate.value} | {_must(gate)} | `{gate.command}` |\n"
+        title = _report_title(gate.report)
+        yield f"| {title}: {gate.what} | {gate.value} | {_format_limit(gate)} | `{gate.command}` |\n"
 
 
-def _title(report: str) -> str:
+def _report_title(report: str) -> str:
     return (RESULTS / f"{report}.md").read_text().partition("\n")[0].removeprefix("# ")
 
 
-def page() -> str:
+def build_page() -> str:
     """Return docs/claims.md."""
-    found = gates()
-    parts = [_HEAD, *_not_held(found.values())]
-    for reader, theirs in groupby(claims(), lambda claim: claim.reader):
+    found = read_gates()
+    parts = [_HEAD, *_missed_gates(found.values())]
+    for reader, theirs in groupby(read_claims(), lambda claim: claim.reader):
         parts.append(f"\n## {reader}\n\n| claim | must be | | command, report |\n|---|---|---|---|\n")
         for claim in theirs:
             if claim.figures:
                 report = f"[{claim.report}](../bench/results/{claim.report}.md)"
-                parts.append(f"| {quoted(claim)} | | measured once | {report} |\n")
+                parts.append(f"| {format_figures(claim)} | | measured once | {report} |\n")
                 continue
             gate = found[claim.report, claim.what]
             report = f"`{gate.command}`, [{gate.report}](../bench/results/{gate.report}.md)"
-            parts.append(f"| {said(claim, gate)} | {_must(gate, share=claim.share)} | {_outcome(gate)} | {report} |\n")
+            limit = _format_limit(gate, share=claim.share)
+            parts.append(f"| {format_claim(claim, gate)} | {limit} | {_outcome(gate)} | {report} |\n")
     parts.append(f"\n## Everything that is judged\n\nAll {len(found)} goals, report by report.\n")
     for report, group in groupby(found.values(), lambda gate: gate.report):
         of_report = list(group)
         command = f"`{of_report[0].command}`, [the report](../bench/results/{report}.md)"
-        parts.append(f"\n### {_title(report)}\n\n{command}\n\n")
+        parts.append(f"\n### {_report_title(report)}\n\n{command}\n\n")
         parts.append("| what | is | must be | |\n|---|---|---|---|\n")
-        parts.extend(f"| {gate.what} | {gate.value} | {_must(gate)} | {_outcome(gate)} |\n" for gate in of_report)
+        parts.extend(
+            f"| {gate.what} | {gate.value} | {_format_limit(gate)} | {_outcome(gate)} |\n" for gate in of_report
+        )
     return "".join(parts)
 
 
-def in_readme(readme: str) -> str:
+def update_readme(readme: str) -> str:
     """Return README.md with its claims updated."""
-    found = gates()
+    found = read_gates()
     lines = []
-    for claim in claims():
+    for claim in read_claims():
         if claim.short:
             missed = ""
             if claim.figures:
-                sentence = quoted(claim)
+                sentence = format_figures(claim)
             else:
                 gate = found[claim.report, claim.what]
-                sentence = said(claim, gate)
-                missed = "" if gate.is_held else f" (the goal, {_must(gate, share=claim.share)}, is not held)"
+                sentence = format_claim(claim, gate)
+                missed = "" if gate.is_held else f" (the goal, {_format_limit(gate, share=claim.share)}, is not held)"
             sentence = sentence.replace("\\|", "|").replace("](", "](docs/")
             lines.append(f"- {sentence}{missed} ([measured](bench/results/{claim.report}.md)).\n")
     return _BLOCK.sub(lambda block: block[1] + "".join(lines) + block[2], readme)
@@ -175,6 +179,6 @@ def in_readme(readme: str) -> str:
 
 if __name__ == "__main__":
     if "--readme" in sys.argv:
-        sys.stdout.write(in_readme((ROOT / "README.md").read_text()))
+        sys.stdout.write(update_readme((ROOT / "README.md").read_text()))
     else:
-        sys.stdout.write(page())
+        sys.stdout.write(build_page())

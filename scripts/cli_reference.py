@@ -23,8 +23,8 @@ then `rules = "papers"`), in that order; the file is in `$UNLOST_HOME`, else in 
 _SETTINGS: dict[str, Any] = dict(app.context_settings)
 
 
-def commands(command: click.Command, parents: tuple[str, ...]) -> Iterator[tuple[str, click.Context]]:
-    """Yield every command below and including this one, with the context that its help is made in."""
+def walk_commands(command: click.Command, parents: tuple[str, ...]) -> Iterator[tuple[str, click.Context]]:
+    """Yield every command below and including this one, with the click context of its help."""
     parent = None
     for name in parents:
         parent = click.Context(app, info_name=name, parent=parent)
@@ -34,16 +34,16 @@ def commands(command: click.Command, parents: tuple[str, ...]) -> Iterator[tuple
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None:
-                yield from commands(inner, (*parents, str(command.name)))
+                yield from walk_commands(inner, (*parents, str(command.name)))
 
 
-def reference() -> str:
-    """Return the whole page."""
+def build_page() -> str:
+    """Return the whole page as Markdown."""
     page = _HEAD + "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
-    for name, context in commands(app, ()):
+    for name, context in walk_commands(app, ()):
         page += f"\n## {name}\n\n```text\n{context.get_help()}\n```\n"
     return page
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    sys.stdout.write(build_page())

@@ -1,4 +1,4 @@
-"""Write docs/http.md: every endpoint of `unlost serve`, from the description that it gives to programs.
+"""Write docs/http.md: every endpoint of `unlost serve`, from its OpenAPI description.
 
 Run by `make docs`.
 """
@@ -20,19 +20,19 @@ an administrator (`unlost jobs token`), sent as `Authorization: Bearer TOKEN`.
 | | | with |
 |---|---|---|
 """
-OTHERS = {
+UNDESCRIBED_ENDPOINTS = {
     "/": "the page for people, with a time line",
     "/monitor": "server-sent events `request`, `upstream` and `lost`, without URLs; with `--jobs`, needs a token",
     "/recover": "with `--jobs`: [the pages on which people order recoveries](pages-for-people.md)",
     "/admin": "with `--jobs`: the pages for whoever runs the service",
 }
-"""What is not in the description for programs, since it is for people or never ends."""
+"""Endpoints that are not in the OpenAPI description: HTML pages and endless streams."""
 _Object = dict[str, Any]
 _METHODS = ("get", "post", "delete")
 
 
-def described() -> _Object:
-    """Return the whole description: with a map that is published, and with jobs."""
+def build_description() -> _Object:
+    """Return the complete OpenAPI description, including a published map and jobs."""
     jobs: dict[str, object] = {"paths": jobs_openapi.paths(), "components": jobs_openapi.components()}
     return build_openapi("http://127.0.0.1:1208", has_map=True, jobs=jobs)
 
@@ -44,7 +44,7 @@ def _operations(paths: _Object) -> Iterator[tuple[str, str, _Object]]:
                 yield method.upper(), path, methods[method]
 
 
-def _part(path: str, operation: _Object) -> str:
+def _requirement(path: str, operation: _Object) -> str:
     if path == "/mementomap":
         return "map"
     if path.startswith(("/api/jobs", "/api/workers", "/api/history", "/api/statistics")):
@@ -54,12 +54,12 @@ def _part(path: str, operation: _Object) -> str:
 
 
 def anchor(heading: str) -> str:
-    """Return where a heading can be linked to."""
+    """Return the anchor of a heading."""
     return "".join(char for char in heading.lower().replace(" ", "-") if char.isalnum() or char in "-_")
 
 
-def _shape(schema: _Object) -> str:
-    """Return in a few words what a value must be."""
+def _describe_schema(schema: _Object) -> str:
+    """Return a short description of a schema."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -68,7 +68,7 @@ def _shape(schema: _Object) -> str:
     kinds = schema.get("type", "anything")
     words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
     if words == "array":
-        words = f"list of {_shape(schema['items'])}"
+        words = f"list of {_describe_schema(schema['items'])}"
     if "properties" in schema:
         words = "object: " + ", ".join(f"`{name}`" for name in schema["properties"])
     bounds = [
@@ -89,10 +89,12 @@ def _table(head: str, rows: list[str]) -> str:
 def _parameters(operation: _Object) -> str:
     rows = []
     for each in operation.get("parameters", []):
-        need = "" if each.get("required") else ", optional"
+        optional = "" if each.get("required") else ", optional"
         example = f"; such as `{each['example']}`" if "example" in each else ""
-        said = (each.get("description", "").removesuffix(".") + example).removeprefix("; ")
-        rows.append(f"| `{each['name']}` | {each['in']}{need} | {_shape(each['schema'])} | {said} |")
+        description = (each.get("description", "").removesuffix(".") + example).removeprefix("; ")
+        rows.append(
+            f"| `{each['name']}` | {each['in']}{optional} | {_describe_schema(each['schema'])} | {description} |"
+        )
     return _table("| parameter | where | what | |", rows)
 
 
@@ -100,15 +102,15 @@ def _body(operation: _Object) -> str:
     if "requestBody" not in operation:
         return ""
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    return f"\nBody, `application/json`: {_shape(schema)}.\n"
+    return f"\nBody, `application/json`: {_describe_schema(schema)}.\n"
 
 
-def _answers(operation: _Object) -> str:
+def _responses(operation: _Object) -> str:
     rows = []
-    for status, answer in operation["responses"].items():
-        types = ", ".join(f"`{name}`" for name in answer.get("content", {}))
-        said = "" if answer["description"] in ("It", "They") else answer["description"]
-        rows.append(f"| {status} | {said} | {types} |")
+    for status, response in operation["responses"].items():
+        types = ", ".join(f"`{name}`" for name in response.get("content", {}))
+        description = "" if response["description"] in ("It", "They") else response["description"]
+        rows.append(f"| {status} | {description} | {types} |")
     return _table("| status | | types |", rows)
 
 
@@ -117,25 +119,26 @@ def _schemas(schemas: _Object) -> Iterator[str]:
         yield f"\n## {name}\n"
         needed = schema.get("required", [])
         rows = [
-            f"| `{field}` | {'yes' if field in needed else 'no'} | {_shape(shape)} | {shape.get('description', '')} |"
+            f"| `{field}` | {'yes' if field in needed else 'no'} | {_describe_schema(shape)} "
+            f"| {shape.get('description', '')} |"
             for field, shape in schema["properties"].items()
         ]
         yield _table("| field | required | what | |", rows)
 
 
-def reference() -> str:
+def build_page() -> str:
     """Return the whole page."""
-    whole = described()
+    whole = build_description()
     index, pages = "", ""
     for method, path, operation in _operations(whole["paths"]):
         heading = f"{method} {path}"
-        index += f"| [`{heading}`](#{anchor(heading)}) | {operation['summary']} | {_part(path, operation)} |\n"
+        index += f"| [`{heading}`](#{anchor(heading)}) | {operation['summary']} | {_requirement(path, operation)} |\n"
         pages += f"\n## {heading}\n\n{operation['summary']}.\n"
-        pages += _parameters(operation) + _body(operation) + _answers(operation)
-    index += "".join(f"| `GET {path}` | {what} | |\n" for path, what in OTHERS.items())
+        pages += _parameters(operation) + _body(operation) + _responses(operation)
+    index += "".join(f"| `GET {path}` | {what} | |\n" for path, what in UNDESCRIBED_ENDPOINTS.items())
     page = _HEAD + index + pages + "".join(_schemas(whole["components"]["schemas"]))
     return page.replace("|  |", "| |")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    sys.stdout.write(build_page())

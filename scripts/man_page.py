@@ -1,4 +1,4 @@
-"""Write the man page, of all commands, from the code itself. Run by `make docs`."""
+"""Write the man page of all commands from the code. Run by `make docs`."""
 
 import inspect
 import re
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import click
-from scripts.cli_reference import commands
+from scripts.cli_reference import walk_commands
 
 from unlost.cli import EXIT_CODES, app
 
@@ -31,54 +31,54 @@ $XDG_CONFIG_HOME/unlost, else in ~/.config/unlost.
 """
 
 
-def escaped(text: str) -> str:
-    r"""Return text as roff prints it: no letter of it is a command.
+def escape_roff(text: str) -> str:
+    r"""Escape text for roff.
 
-    >>> escaped(".TH a\\b -x 'y'")
+    >>> escape_roff(".TH a\\b -x 'y'")
     "\\&.TH a\\eb \\-x 'y'"
     """
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
-    text = "".join(letter if letter.isascii() else f"\\[u{ord(letter):04X}]" for letter in text)
+    text = "".join(char if char.isascii() else f"\\[u{ord(char):04X}]" for char in text)
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
-def paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text; lines of those that click leaves alone stay apart."""
+def format_paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; preformatted paragraphs keep their lines."""
     for block in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = block.splitlines()
-        kept = lines[1:] if lines and lines[0].strip() == "\b" else []
-        if kept:
-            yield ".PP\n.nf\n" + "\n".join(map(escaped, kept)) + "\n.fi\n"
+        preformatted = lines[1:] if lines and lines[0].strip() == "\b" else []
+        if preformatted:
+            yield ".PP\n.nf\n" + "\n".join(map(escape_roff, preformatted)) + "\n.fi\n"
         else:
-            yield ".PP\n" + escaped(" ".join(line.strip() for line in lines)) + "\n"
+            yield ".PP\n" + escape_roff(" ".join(line.strip() for line in lines)) + "\n"
 
 
-def section(name: str, context: click.Context) -> str:
-    """Return what there is to say of one command."""
+def format_section(name: str, context: click.Context) -> str:
+    """Return the section of a command."""
     command = context.command
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    page = f'.SS "{escaped(name)}"\n.B {escaped(usage)}\n'
-    page += "".join(paragraphs(command.help or ""))
+    page = f'.SS "{escape_roff(name)}"\n.B {escape_roff(usage)}\n'
+    page += "".join(format_paragraphs(command.help or ""))
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:
             flags, text = record
-            page += f".TP\n.B {escaped(flags)}\n{escaped(' '.join(text.split()))}\n"
+            page += f".TP\n.B {escape_roff(flags)}\n{escape_roff(' '.join(text.split()))}\n"
     return page
 
 
-def man_page() -> str:
+def build_man_page() -> str:
     """Return the whole page."""
-    summary = escaped((app.help or "").strip().rstrip("."))
-    every = list(commands(app, ()))
+    summary = escape_roff((app.help or "").strip().rstrip("."))
+    every = list(walk_commands(app, ()))
     page = _HEAD.format(summary=summary[:1].lower() + summary[1:])
     page += "Results go to standard output, messages to standard error.\n"
-    page += ".SH COMMANDS\n" + "".join(section(name, context) for name, context in every)
+    page += ".SH COMMANDS\n" + "".join(format_section(name, context) for name, context in every)
     page += ".SH EXIT STATUS\n" + "".join(
-        f".TP\n.B {code}\n{escaped(meaning)}\n" for code, meaning in EXIT_CODES.items()
+        f".TP\n.B {code}\n{escape_roff(meaning)}\n" for code, meaning in EXIT_CODES.items()
     )
     return page + _SETTINGS
 
 
 if __name__ == "__main__":
-    sys.stdout.write(man_page())
+    sys.stdout.write(build_man_page())

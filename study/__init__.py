@@ -1,9 +1,9 @@
-"""The study: what the papers found, found again or not, on data that anybody can have.
+"""The study: reproduces the findings of the papers on public data.
 
-Each module is one chapter, run by `make study-NAME` or with all others by `make study`. A chapter leaves two files in
-`study/results/`: `NAME.json` with every figure, and `NAME.md`, its section of docs/study.md, written from those figures
-alone. `study.page` puts the sections together in the order of `CHAPTERS`.
+Each module is one chapter, run by `make study-NAME`, or with all others by `make study`. A chapter writes two files to
+`study/results/`: `NAME.json` with all figures, and `NAME.md`, its section of docs/study.md, which is derived from those
+figures alone. `study.page` joins the sections in the order of `CHAPTERS`.
 """
 
 CHAPTERS = ("policies", "maps", "ageing", "ranking", "recoveries", "weeks")
-"""By the names of their modules, in the order in which docs/study.md has them."""
+"""Module names of the chapters, in the order of docs/study.md."""

@@ -1,4 +1,4 @@
-"""How maps, budgets and filters age: made of the older half of the posts, asked for the newer half."""
+"""Accuracy of maps, budgets and filters that are built from the older half of the posts and queried for the newer."""
 
 import tempfile
 import zlib
@@ -14,13 +14,13 @@ from unlost.uri import key_many
 
 PAIRS = ((4.0, 4.0), (4.0, 1.0), (1.0, 1.0), (4.0, 0.0))
 BITS = 8
-CAPTURED = 7  # of ten pages, whichever their keys say: the others the archive never has
+CAPTURED_TENTHS = 7  # of ten pages, selected by their keys; the archive never captures the others
 
 
 def main() -> None:
-    """Measure, write."""
+    """Measure and write the chapter."""
     chapter = Chapter("ageing", "How they age")
-    older, newer = halves()
+    older, newer = split_by_date()
     held = [page for page in older if is_captured(page)]
     chapter.line(
         f"The broad list in the order of its posts. Seven in ten pages are the archive's, on the day of their post. "
@@ -34,35 +34,38 @@ def main() -> None:
         folder = Path(name)
         listed = folder / "held.txt"
         listed.write_text("".join(f"{page}\n" for page in held))
-        asked = [*older, *newer]
-        trial = ConfigurationTrial([listed], folder, QuerySet(asked, asked, [1] * len(asked)))
-        rows, kept = [], {}
-        for one, (size, said) in tried(trial).items():
-            before, after = list(zip(older, said, strict=False)), list(zip(newer, said[len(older) :], strict=True))
-            then = share(yes for page, yes in before if is_captured(page))
-            new = share(yes for page, yes in after if is_captured(page))
-            denied = share(not yes for page, yes in after if not is_captured(page))
-            right = share(yes == is_captured(page) for page, yes in after)
+        queries = [*older, *newer]
+        trial = ConfigurationTrial([listed], folder, QuerySet(queries, queries, [1] * len(queries)))
+        rows, figures = [], {}
+        for one, (size, decisions) in evaluate_configurations(trial).items():
+            before, after = (
+                list(zip(older, decisions, strict=False)),
+                list(zip(newer, decisions[len(older) :], strict=True)),
+            )
+            then = true_share(yes for page, yes in before if is_captured(page))
+            new = true_share(yes for page, yes in after if is_captured(page))
+            denied = true_share(not yes for page, yes in after if not is_captured(page))
+            right = true_share(yes == is_captured(page) for page, yes in after)
             rows.append((one, f"{size.compressed:,}", f"{then:.2%}", f"{new:.2%}", f"{denied:.2%}", f"{right:.2%}"))
-            kept[one] = {"bytes": size.compressed, "then": then, "new": new, "denied": denied, "right": right}
-    chapter.keep("ways", kept)
+            figures[one] = {"bytes": size.compressed, "then": then, "new": new, "denied": denied, "right": right}
+    chapter.add_figure("ways", figures)
     heads = ("", "gzip bytes", "then", "new pages found", "others denied", "accuracy on the new half")
     chapter.table(heads, rows)
     chapter.gate(
-        "held pages found on the day of making, at worst", min(one["then"] for one in kept.values()), at_least=1
+        "held pages found on the day of making, at worst", min(one["then"] for one in figures.values()), at_least=1
     )
     chapter.line()
-    wild, filtered = kept["weights 4,1"], kept[f"hosts + {BITS} bits"]
+    by_weights, filtered = figures["weights 4,1"], figures[f"hosts + {BITS} bits"]
     chapter.line(
         f"A filter knows nothing of what is new: it finds {filtered['new']:.1%} of it, where the wildcards of weights "
-        f"4, 1 find {wild['new']:.1%} and deny {wild['denied']:.1%} of the rest. Hence the age at which filters are "
-        "not believed any more ([ageing.md](ageing.md)): until then a filter, after that the map."
+        f"4, 1 find {by_weights['new']:.1%} and deny {by_weights['denied']:.1%} of the rest. Hence the age at which "
+        "filters are not believed any more ([ageing.md](ageing.md)): until then a filter, after that the map."
     )
     chapter.finish()
 
 
-def halves() -> tuple[list[str], list[str]]:
-    """Return the keys of pages of the older posts, and those that are new in the newer ones."""
+def split_by_date() -> tuple[list[str], list[str]]:
+    """Return the keys of pages in older posts, and of pages that first occur in newer posts."""
     rows = read_links()
     keys = [None if isinstance(key, UriError) else key.partition("?")[0] for key in key_many(url for _, url in rows)]
     pages = [key for key in keys if key is not None]
@@ -71,30 +74,30 @@ def halves() -> tuple[list[str], list[str]]:
 
 
 def is_captured(page: str) -> bool:
-    """Return whether the archive ever has a page, which hangs on its key alone."""
-    return zlib.crc32(page.encode()) % 10 < CAPTURED
+    """Return whether the archive ever captures a page, which depends only on its key."""
+    return zlib.crc32(page.encode()) % 10 < CAPTURED_TENTHS
 
 
-def tried(trial: ConfigurationTrial) -> dict[str, QueryDecisions]:
-    """Return what each way costs and says."""
-    said = {f"weights {pair[0]:g},{pair[1]:g}": each for pair, each in trial.try_weights(PAIRS)}
+def evaluate_configurations(trial: ConfigurationTrial) -> dict[str, QueryDecisions]:
+    """Return the size and the decisions of each configuration."""
+    decisions = {f"weights {pair[0]:g},{pair[1]:g}": each for pair, each in trial.try_weights(PAIRS)}
     hosts = dict(trial.try_weights([(float("inf"), 0.0)]))[float("inf"), 0.0]
-    found = {"all keys": dict(trial.try_weights([(float("inf"),) * 2]))[(float("inf"),) * 2], **said}
+    found = {"all keys": dict(trial.try_weights([(float("inf"),) * 2]))[(float("inf"),) * 2], **decisions}
     found["a map of hosts"] = hosts
     found[f"hosts + {BITS} bits"] = trial.try_filter(hosts, BITS)
-    budget = MapBudget(said["weights 4,1"][0].compressed, "bytes")
-    for one in (*divided(budget, with_filter=False), *divided(budget, with_filter=True)):
+    budget = MapBudget(decisions["weights 4,1"][0].compressed, "bytes")
+    for one in (*budget_configurations(budget, with_filter=False), *budget_configurations(budget, with_filter=True)):
         found[f"{one.name} (those of weights 4,1)"] = trial.try_budget(one, ())
     return found
 
 
-def divided(budget: MapBudget, *, with_filter: bool) -> list[RoutingConfiguration]:
+def budget_configurations(budget: MapBudget, *, with_filter: bool) -> list[RoutingConfiguration]:
     """Return a budget as a configuration."""
     return list_configurations(budgets=[budget], with_filter=with_filter)[1:]
 
 
-def share(values: Iterable[bool]) -> float:
-    """Return which share is true; 1 of nothing."""
+def true_share(values: Iterable[bool]) -> float:
+    """Return the share of true values; 1 if there are none."""
     found = list(values)
     return sum(found) / len(found) if found else 1.0
 

@@ -1,4 +1,4 @@
-"""The real lists of addresses that the study works on, or a plain word about what is missing."""
+"""Reads the real URL lists of the study, or reports that they are missing."""
 
 import gzip
 import sys
@@ -13,8 +13,8 @@ LINKS = DATA / "urls" / "reddit2013-links.tsv.gz"
 """Link posts with their dates (umbrae/reddit-top-2.5-million, PDDL): a broad, shallow archive."""
 
 
-def need(*files: Path) -> None:
-    """Leave with 3 if a list is not there, and say where it is looked for."""
+def require_files(*files: Path) -> None:
+    """Exit with 3 if a list is missing, and print the expected folder."""
     missing = [file for file in files if not file.exists()]
     if missing:
         print(
@@ -26,15 +26,15 @@ def need(*files: Path) -> None:
 
 
 def read_hosts() -> list[str]:
-    """Return the addresses of whole hosts."""
-    need(HOSTS)
+    """Return the URLs of whole hosts."""
+    require_files(HOSTS)
     with gzip.open(HOSTS, "rt", encoding="utf-8", newline="\n") as lines:
         return [line.rstrip("\n") for line in lines]
 
 
 def read_links() -> list[tuple[int, str]]:
-    """Return when each link was posted, in seconds since 1970, and its address; the oldest first."""
-    need(LINKS)
+    """Return the time in seconds since 1970 and the URL of each post, oldest first."""
+    require_files(LINKS)
     with gzip.open(LINKS, "rt", encoding="utf-8", newline="\n") as lines:
         rows = (line.rstrip("\n").split("\t") for line in lines)
         return sorted((int(row[0]), row[2]) for row in rows)

@@ -1,4 +1,4 @@
-"""docs/study.md: the introduction, and the section that each chapter left."""
+"""Writes docs/study.md from the introduction and the section of each chapter."""
 
 import json
 import sys
@@ -11,22 +11,22 @@ INTRODUCTION = Path(__file__).with_name("introduction.md")
 PAGE = Path(__file__).parents[1] / "docs" / "study.md"
 
 
-def page() -> str:
-    """Return the text of the page. Chapters that were never run are named, not left out silently."""
-    parts = [INTRODUCTION.read_text(), in_short()]
+def build_page() -> str:
+    """Return the text of the page, with a note for chapters that were never run."""
+    parts = [INTRODUCTION.read_text(), build_summary()]
     for name in CHAPTERS:
         section = RESULTS / f"{name}.md"
         parts.append(section.read_text() if section.exists() else f"## {name}\n\nNot run yet: `make study-{name}`.\n")
     return "\n".join(parts)
 
 
-def in_short() -> str:
-    """Return how many findings hold, and which do not."""
+def build_summary() -> str:
+    """Return a summary: the number of findings that hold, and those that do not."""
     findings = []
     for name in CHAPTERS:
-        kept = RESULTS / f"{name}.json"
-        if kept.exists():
-            findings += [(name, each) for each in json.loads(kept.read_text())["findings"]]
+        file = RESULTS / f"{name}.json"
+        if file.exists():
+            findings += [(name, each) for each in json.loads(file.read_text())["findings"]]
     wrong = [
         f"- {each['claim']}: {each['found']} (`make study-{name}`)" for name, each in findings if not each["holds"]
     ]
@@ -45,7 +45,7 @@ def in_short() -> str:
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page())
+    PAGE.write_text(build_page())
     print(f"{PAGE.name}: {len(CHAPTERS)} chapters", file=sys.stderr)
 
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from tests.recovery.archives import Archives
 
-# Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
+# Derandomised, so that results are reproducible; the thorough profile uses a new seed each time.
 hypothesis.settings.register_profile("fast", max_examples=100, derandomize=True, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 SPARK = "tests/research/spark/"
-# Files that take longest, in this order: they begin, so that no process ends on one of them alone.
+# The slowest files, which are started first, so that no worker process ends with one of them.
 LONGEST = (
     SPARK,
     "tests/test_packaging.py",
@@ -69,7 +69,7 @@ def _guard(event: str, arguments: tuple[object, ...]) -> None:
 
 sys.addaudithook(_guard)
 
-# Whoever runs the tests in the background ignores Ctrl-C, and so would all the commands that tests interrupt.
+# A background shell ignores SIGINT, and the commands that tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -164,9 +164,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Run Chromium without a network, for one module: its event loop conflicts with others."""
-    from tests.neighbours import chromium
+    from tests.external import chromium
 
-    with chromium.browser() as running:
+    with chromium.run_browser() as running:
         yield running
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST
-from tests.neighbours import nginx
-from tests.neighbours.process import free_port
+from tests.external import nginx
+from tests.external.process import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -51,17 +51,17 @@ def test_unit_waits_for_time_synchronisation(unit: Path) -> None:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_command_of_a_unit_runs(unit: Path, tmp_path: Path) -> None:
     """It is ready soon, and stops gracefully."""
-    said = configparser.ConfigParser(strict=False, interpolation=None)
-    said.optionxform = str  # type: ignore[assignment, method-assign]
-    said.read_string(unit.read_text())
-    service = said["Service"]
+    output = configparser.ConfigParser(strict=False, interpolation=None)
+    output.optionxform = str  # type: ignore[assignment, method-assign]
+    output.read_string(unit.read_text())
+    service = output["Service"]
     here = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
-    told = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
-    told = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in told.items()}
+    reported = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
+    reported = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in reported.items()}
     command = shlex.split(
         service["ExecStart"].replace(PROGRAM, str(UNLOST)).replace("%H-%i", "machine-1").replace("%i", "0")
     )
-    environment = here | told | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
+    environment = here | reported | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
     ready = "listening at" if "--workers 0" in service["ExecStart"] else "waits for jobs"
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         lines: list[str] = []
@@ -87,7 +87,10 @@ def test_nginx_does_not_log_private_links(tmp_path: Path) -> None:
     for name, each in {"ours": site, "other": re.sub(r"error_log .*;", "", site)}.items():
         work = tmp_path / name
         work.mkdir()
-        with nginx.balancing(each, work) as port, closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        with (
+            nginx.run_reverse_proxy(each, work) as port,
+            closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection,
+        ):
             connection.request("GET", "/jobs/a-private-link")
             assert connection.getresponse().status == 502
         found[name] = any(b"a-private-link" in file.read_bytes() for file in work.rglob("*") if file.is_file())

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 from scripts import api_reference, package_graph
-from scripts.cli_reference import commands, reference
-from scripts.man_page import man_page
+from scripts.cli_reference import build_page, walk_commands
+from scripts.man_page import build_man_page
 from study import CHAPTERS
 
 from tests.cli.run import unlost
@@ -113,25 +113,29 @@ def test_docstring_examples_of_the_core_run() -> None:
 
 def test_command_reference_is_fresh() -> None:
     """docs/cli.md is the output of `make docs`."""
-    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "stale: run `make docs`"
+    assert (ROOT / "docs" / "cli.md").read_text() == build_page(), "stale: run `make docs`"
 
 
 def test_package_diagram_is_fresh() -> None:
     """It has the actual imports, without transitive ones."""
-    drawing = package_graph.drawn(package_graph.imports())
+    drawing = package_graph.draw_graph(package_graph.read_imports())
     assert (ROOT / "docs" / "images" / "packages.svg").read_text() == drawing, "stale: run `make docs`"
-    assert package_graph.reduced({"c": {"a", "b"}, "b": {"a"}, "a": set()}) == {"c": {"b"}, "b": {"a"}, "a": set()}
+    assert package_graph.transitive_reduction({"c": {"a", "b"}, "b": {"a"}, "a": set()}) == {
+        "c": {"b"},
+        "b": {"a"},
+        "a": set(),
+    }
 
 
 def test_python_api_reference_is_fresh() -> None:
     """docs/api.md is the output of `make docs`."""
-    assert (ROOT / "docs" / "api.md").read_text() == api_reference.reference(), "stale: run `make docs`"
+    assert (ROOT / "docs" / "api.md").read_text() == api_reference.build_page(), "stale: run `make docs`"
 
 
 def test_every_command_and_option_has_help() -> None:
     """In the command line."""
     without = []
-    for name, context in commands(app, ()):
+    for name, context in walk_commands(app, ()):
         options = [each for each in context.command.params if isinstance(each, click.Option)]
         without += [name] if not context.command.help else []
         without += [f"{name} {option.opts}" for option in options if not option.help]
@@ -169,12 +173,12 @@ def test_tables_have_a_header_row() -> None:
 
 def test_every_picture_is_used_and_has_alternative_text() -> None:
     """In some page."""
-    shown = set()
+    displayed = set()
     for page in PAGES:
         for words, target in re.findall(r"!\[([^]]*)\]\(([^)#]+)\)", page.read_text()):
             assert words, f"{page.name}: {target}"
-            shown.add((page.parent / target).resolve())
-    assert set((ROOT / "docs" / "images").glob("*.svg")) <= shown
+            displayed.add((page.parent / target).resolve())
+    assert set((ROOT / "docs" / "images").glob("*.svg")) <= displayed
 
 
 def test_make_targets_in_documents_exist() -> None:
@@ -189,6 +193,6 @@ def test_make_targets_in_documents_exist() -> None:
 def test_man_page_is_fresh_and_valid() -> None:
     """It is the output of `make docs`, without unknown roff requests."""
     page = ROOT / "packaging" / "data" / "share" / "man" / "man1" / "unlost.1"
-    assert page.read_text() == man_page(), "stale: run `make docs`"
+    assert page.read_text() == build_man_page(), "stale: run `make docs`"
     read = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", page], capture_output=True, check=True)
     assert read.stderr == b""

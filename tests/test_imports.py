@@ -70,7 +70,7 @@ def package(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(tree: ast.AST) -> set[str]:
+def imported_packages(tree: ast.AST) -> set[str]:
     """Return the packages of unlost that a module imports, also in functions and for type checkers."""
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -85,8 +85,10 @@ def imported(tree: ast.AST) -> set[str]:
 
 def without_types(tree: ast.Module) -> ast.Module:
     """Return a module without imports for type checkers."""
-    kept = [each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")]
-    return ast.Module(kept, [])
+    stored = [
+        each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")
+    ]
+    return ast.Module(stored, [])
 
 
 def test_packages_import_only_packages_above_them() -> None:
@@ -98,7 +100,7 @@ def test_packages_import_only_packages_above_them() -> None:
             tree, allowed = without_types(tree), []
         else:
             allowed = ORDER[: ORDER.index(package(file)) + 1]
-        wrong += [f"{file.relative_to(SOURCE)} imports {name}" for name in imported(tree) - set(allowed)]
+        wrong += [f"{file.relative_to(SOURCE)} imports {name}" for name in imported_packages(tree) - set(allowed)]
     assert wrong == []
 
 
@@ -146,7 +148,7 @@ def test_architecture_page_has_the_same_order() -> None:
 def test_import_of_a_lower_package_is_detected() -> None:
     """Also inside a function."""
     planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
-    assert not imported(planted) <= set(ORDER[: ORDER.index("uri") + 1])
+    assert not imported_packages(planted) <= set(ORDER[: ORDER.index("uri") + 1])
 
 
 def test_import_unlost_imports_no_submodule() -> None:

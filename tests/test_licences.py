@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from scripts.licences import ALLOWED, Dependency, crates, python_packages
+from scripts.licences import ALLOWED, Dependency, list_crates, list_python_packages
 
 PAGE = (Path(__file__).parents[1] / "docs" / "dependencies.md").read_text()
 
@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "dependencies.md").read_text()
 @pytest.fixture(scope="module")
 def dependencies() -> list[Dependency]:
     """Return all distributed dependencies."""
-    return python_packages() + crates()
+    return list_python_packages() + list_crates()
 
 
 def test_copyleft_dependencies_are_listed_with_reasons(dependencies: list[Dependency]) -> None:
@@ -26,7 +26,7 @@ def test_every_licence_is_known(dependencies: list[Dependency]) -> None:
     assert len(dependencies) > 100
     assert [each for each in dependencies if each.licence == "unknown"] == []
     names = {line.split(" | ")[0].removeprefix("| ") for line in PAGE.splitlines() if line.startswith("| ")}
-    assert {each.name for each in python_packages()} <= names
+    assert {each.name for each in list_python_packages()} <= names
 
 
 @pytest.mark.parametrize(

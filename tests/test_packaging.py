@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def tracked() -> list[str]:
+def tracked_files() -> list[str]:
     """Return the files in git, or all files outside a checkout."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
@@ -23,7 +23,7 @@ def tracked() -> list[str]:
 
 def test_crates_are_pinned_exactly() -> None:
     """As `=x.y.z`."""
-    manifests = [ROOT / name for name in tracked() if name.endswith("Cargo.toml")]
+    manifests = [ROOT / name for name in tracked_files() if name.endswith("Cargo.toml")]
     assert len(manifests) >= 3
     for manifest in manifests:
         tables = tomllib.loads(manifest.read_text())
@@ -43,18 +43,18 @@ def test_python_packages_are_pinned_exactly() -> None:
     assert installed - set(lines) - {line for line in installed if line.startswith("unlost==")} == set()
 
 
-def test_build_backend_and_neighbours_are_pinned() -> None:
+def test_build_backend_and_external_tools_are_pinned() -> None:
     """In every environment."""
     back_end = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    neighbours = [file.read_text().splitlines() for file in (ROOT / "tests" / "neighbours").glob("*.txt")]
-    assert len(neighbours) >= 3
-    for requirement in [*back_end, *(line for lines in neighbours for line in lines)]:
+    requirements = [file.read_text().splitlines() for file in (ROOT / "tests" / "external").glob("*.txt")]
+    assert len(requirements) >= 3
+    for requirement in [*back_end, *(line for lines in requirements for line in lines)]:
         assert requirement.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+", requirement), requirement
 
 
 def test_no_lock_file_is_tracked() -> None:
     """Lock files record download URLs."""
-    assert not [name for name in tracked() if Path(name).name in {"Cargo.lock", "uv.lock", "poetry.lock"}]
+    assert not [name for name in tracked_files() if Path(name).name in {"Cargo.lock", "uv.lock", "poetry.lock"}]
 
 
 @pytest.fixture(scope="module")

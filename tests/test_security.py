@@ -59,15 +59,18 @@ def test_fuzz_targets_are_listed_everywhere() -> None:
     assert {each.name for each in (ROOT / "rust" / "fuzz" / "corpus").iterdir()} == targets
     assert all(any((ROOT / "rust" / "fuzz" / "corpus" / name).iterdir()) for name in targets)
     assert {each.name for each in (ROOT / "rust" / "fuzz" / "kept").iterdir()} == {f"{name}.tar.gz" for name in targets}
-    told = PAGE.partition("## Fuzzing")[2]
-    assert set(re.findall(r"`(\w+)`", told[told.index("| targets |") : told.index("Readers in Python")])) == targets
+    reported = PAGE.partition("## Fuzzing")[2]
+    assert (
+        set(re.findall(r"`(\w+)`", reported[reported.index("| targets |") : reported.index("Readers in Python")]))
+        == targets
+    )
 
 
 @pytest.mark.parametrize("target", sorted(file.stem for file in (ROOT / "rust" / "fuzz" / "targets").glob("*.rs")))
 def test_fuzz_corpora_are_stored(target: str) -> None:
     """Each has inputs named by digest, within the maximum length."""
-    with tarfile.open(ROOT / "rust" / "fuzz" / "kept" / f"{target}.tar.gz") as kept:
-        inputs = [(each.name, kept.extractfile(each)) for each in kept]
+    with tarfile.open(ROOT / "rust" / "fuzz" / "kept" / f"{target}.tar.gz") as stored:
+        inputs = [(each.name, stored.extractfile(each)) for each in stored]
         assert inputs
         for name, file in inputs:
             assert file is not None

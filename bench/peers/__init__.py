@@ -1,7 +1,6 @@
-"""The same work by unlost and by the tools that others use for it, side by side on this machine.
+"""Comparison of unlost with other tools for the same work, on the same machine.
 
-`python -m bench.peers` does all of it and writes `bench/results/peers.md` and `peers.json`; `bench.peers.page` makes
-docs/peers.md of the latter. Peers run as processes of environments of their own, below `.neighbours/`, and those that
-insist on the address of the Wayback Machine run where nothing but this machine can be reached, and a made-up one has
-that address.
+`python -m bench.peers` runs all measurements and writes `bench/results/peers.md` and `peers.json`; `bench.peers.page`
+writes docs/peers.md from the latter. Peers run as processes in their own environments below `.neighbours/`. Tools
+with a hard-coded URL of the Wayback Machine run in a network namespace in which a fake archive has that host name.
 """

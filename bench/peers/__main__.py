@@ -1,8 +1,8 @@
-"""Does all the work with all the tools, and writes `bench/results/peers.md` and `peers.json`.
+"""Runs all tools and writes `bench/results/peers.md` and `peers.json`.
 
 usage: python -m bench.peers [--tiny] [--to FOLDER] [PART]…
---tiny: so little of everything that it takes a minute, to see that it works. --to: where the results go. PART: of
-`indexes`, `asking` and `recovering`, what is measured; of the others, what was measured last is kept.
+--tiny: a small smoke run that takes a minute. --to: output folder. PART: `indexes`, `asking` or `recovering`, the parts
+to measure; the other parts retain their last results.
 """
 
 import argparse
@@ -17,16 +17,21 @@ from typing import Any, NamedTuple
 
 from bench.measure import RESULTS
 from bench.peers import environments, indexes
-from bench.peers.page import reasons_missing, report
-from bench.peers.sealed import can_be_sealed, run_sealed
+from bench.peers.page import format_report, reasons_missing
+from bench.peers.sandbox import is_available, run_isolated
 
 
-class Size(NamedTuple):
-    """How much is done.
+class BenchmarkSize(NamedTuple):
+    """Size of the inputs. The field names are keys of `peers.json`.
 
-    lines: of an index. questions: to maps. captures: that are listed. pages: whose closest copies are asked for.
-    each: resources of each kind of the lost site. milliseconds: that an answer of the archive takes.
-    weather: `rough`, or `calm` without limits and bad transfers.
+    Attributes:
+        lines: Lines of the index.
+        questions: Queries to maps.
+        captures: Listed captures.
+        pages: Pages whose closest memento is requested.
+        each: Resources of each kind of the lost site.
+        milliseconds: Response time of the archive.
+        weather: `rough`, or `calm` without rate limits and transfer faults.
     """
 
     lines: int = 1_000_000
@@ -38,29 +43,29 @@ class Size(NamedTuple):
     weather: str = "rough"
 
 
-TINY = Size(20_000, 50, 100, 2, 1, 1, "calm")
+TINY = BenchmarkSize(20_000, 50, 100, 2, 1, 1, "calm")
 
 
 PARTS = ("indexes", "asking", "recovering")
 
 
-def measured(size: Size, parts: Collection[str]) -> dict[str, Any]:
-    """Return the results of some parts."""
+def measure(size: BenchmarkSize, parts: Collection[str]) -> dict[str, Any]:
+    """Measure the parts and return their results."""
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="unlost-peers-") as name:
         folder = Path(name)
         if "indexes" in parts:
-            found["indexes"] = [row.plain() for row in indexes.rows(folder, size.lines, size.questions)]
+            found["indexes"] = [row.to_json() for row in indexes.measure_indexes(folder, size.lines, size.questions)]
         if "asking" in parts:
             arguments = [name, str(size.captures), str(size.pages)]
-            found["asking"] = run_sealed("bench.peers.asking", arguments, folder)
+            found["asking"] = run_isolated("bench.peers.archive_queries", arguments, folder)
         if "recovering" in parts:
             arguments = [name, str(size.each), str(size.milliseconds / 1e3), size.weather]
-            found["recovering"] = run_sealed("bench.peers.recovering", arguments, folder)
+            found["recovering"] = run_isolated("bench.peers.site_recovery", arguments, folder)
     return {
         "machine": f"{platform.machine()}, Python {platform.python_version()}, {_cores()} cores",
         "size": size._asdict(),
-        "versions": {peer: environments.version(peer) for peer in environments.PEERS},
+        "versions": {peer: environments.pinned_version(peer) for peer in environments.PEERS},
         **found,
     }
 
@@ -70,26 +75,26 @@ def _cores() -> int:
 
 
 def main() -> None:
-    """Measure, keep, judge."""
-    reader = argparse.ArgumentParser(prog="python -m bench.peers")
-    reader.add_argument("--tiny", action="store_true")
-    reader.add_argument("--to", type=Path, default=RESULTS)
-    reader.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
-    told = reader.parse_args()
-    if absent := environments.missing():
+    """Measure, store the results, and check that each disadvantage is explained."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--to", type=Path, default=RESULTS)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    options = parser.parse_args()
+    if absent := environments.missing_peers():
         sys.exit(f"bench peers: {', '.join(absent)} not installed: `make bench-peers` installs them")
-    if not can_be_sealed():
+    if not is_available():
         sys.exit("bench peers: namespaces cannot be had here, and nothing is run that could reach the true archive")
-    kept = told.to / "peers.json"
-    found = measured(TINY if told.tiny else Size(), told.parts or PARTS)
-    before = json.loads(kept.read_text()) if kept.exists() else {}
+    results_file = options.to / "peers.json"
+    found = measure(TINY if options.tiny else BenchmarkSize(), options.parts or PARTS)
+    before = json.loads(results_file.read_text()) if results_file.exists() else {}
     results = {part: [] for part in PARTS} | before | found
-    kept.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    text = report(results)
-    (told.to / "peers.md").write_text(text)
+    results_file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    text = format_report(results)
+    (options.to / "peers.md").write_text(text)
     print(text)
-    if without := reasons_missing(results):
-        sys.exit(f"bench peers: not ahead, and docs/peers.md does not say why: {'; '.join(without)}")
+    if unexplained := reasons_missing(results):
+        sys.exit(f"bench peers: not ahead, and docs/peers.md does not say why: {'; '.join(unexplained)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes what was measured: the report, and docs/peers.md, which says also why, wherever a peer is ahead.
+"""Formats the results: the report, and docs/peers.md, which also gives a reason wherever a peer is ahead.
 
 usage: python -m bench.peers.page > docs/peers.md
 """
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import RESULTS
-from bench.peers.row import HEAD, Row
+from bench.peers.row import TABLE_HEADER, Row
 
 WORDS = Path(__file__).with_name("words.md")
-"""What docs/peers.md says around the tables, which go where `{tables}` stands."""
+"""Text of docs/peers.md with the placeholder `{tables}`."""
 
 _SMALL = (
     "unlost takes 18 MB before it reads a line, and then blocks of lines for two threads. The peer is one short script "
@@ -37,18 +37,18 @@ REASONS: dict[tuple[str, str], str] = {
         "peer asks as fast as it can."
     ),
 }
-"""Why a peer may be ahead, by how the work begins and the unit."""
+"""Reasons why a peer is ahead, by prefix of the work and unit."""
 
 
 def all_rows(results: dict[str, Any]) -> list[Row]:
-    """Return every figure of ours beside the peer's."""
+    """Return all figures of unlost and the peers."""
     plain = [*results["indexes"], *results["asking"]]
     rows = [Row(**{name: value for name, value in row.items() if name != "leads"}) for row in plain]
     return rows + _recovery_rows(results["recovering"])
 
 
 def _recovery_rows(outcomes: list[dict[str, Any]]) -> list[Row]:
-    """Return our figures beside those of each tool."""
+    """Return the figures of unlost and each tool for the recovery."""
     ours = next((each for each in outcomes if each["peer"] is None), {})
     rows: list[Row] = []
     for theirs in outcomes:
@@ -77,14 +77,14 @@ def _reason(row: Row) -> str | None:
 
 
 def reasons_missing(results: dict[str, Any]) -> list[str]:
-    """Return the rows in which a peer is ahead and nobody says why."""
+    """Return the rows in which a peer is ahead without a stated reason."""
     return [
         f"{row.work}, {row.unit}, {row.peer}" for row in all_rows(results) if not row.leads and _reason(row) is None
     ]
 
 
-def tables(results: dict[str, Any]) -> str:
-    """Return the figures as Markdown."""
+def format_tables(results: dict[str, Any]) -> str:
+    """Return the figures as Markdown tables."""
     rows = all_rows(results)
     lead = sum(row.leads for row in rows)
     versions = ", ".join(f"{peer} {version}" for peer, version in results["versions"].items())
@@ -94,35 +94,38 @@ def tables(results: dict[str, Any]) -> str:
         f"unlost is ahead or equal in {lead} of {len(rows)} rows.",
         "",
     ]
-    lines += [*HEAD, *(row.line() for row in rows), ""]
+    lines += [*TABLE_HEADER, *(row.line() for row in rows), ""]
     notes = sorted({f"- {row.work}: {row.options}" for row in rows if row.options})
     lines += [*notes, "", "### Why not everywhere", ""]
-    behind = [row for row in rows if not row.leads]
+    disadvantages = [row for row in rows if not row.leads]
     lines += [
-        f"- **{row.work}, {row.unit}, beside {row.peer}**: {_reason(row) or 'nobody knows yet'}" for row in behind
+        f"- **{row.work}, {row.unit}, beside {row.peer}**: {_reason(row) or 'nobody knows yet'}"
+        for row in disadvantages
     ] or ["Nowhere behind."]
     if not results["recovering"]:
         return "\n".join(lines)
-    lines += ["", "### The lost site, tool by tool", "", *_outcomes(results["recovering"]), ""]
-    lines += ["### By what is difficult", "", *_kinds(results["recovering"]), "", "### In their own words", ""]
+    lines += ["", "### The lost site, tool by tool", "", *_tool_table(results["recovering"]), ""]
+    lines += ["### By what is difficult", "", *_kind_table(results["recovering"]), "", "### In their own words", ""]
     for tool in results["recovering"]:
         lines += [f"- {tool['tool']}, {count} time{'s' if count > 1 else ''}: `{line}`" for line, count in tool["said"]]
     return "\n".join(lines)
 
 
-def _outcomes(tools: list[dict[str, Any]]) -> list[str]:
+def _tool_table(tools: list[dict[str, Any]]) -> list[str]:
     names = ("", "right", "wrong", "missing", "links that open", "requests", "refused", "too soon", "seconds")
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for tool in tools:
         wrong = ", ".join(f"{count} {what}" for what, count in tool["wrong"].items()) or "0"
         links = f"{tool['links_working']} of {tool['links_working'] + tool['links_broken']}"
         right, seconds = f"{tool['right']} of {tool['resources']}", f"{tool['seconds']:.0f}"
-        asked = (str(tool[name]) for name in ("requests", "refused", "too_soon"))
-        lines.append(f"| {' | '.join((tool['tool'], right, wrong, str(tool['missing']), links, *asked, seconds))} |")
+        request_counts = (str(tool[name]) for name in ("requests", "refused", "too_soon"))
+        lines.append(
+            f"| {' | '.join((tool['tool'], right, wrong, str(tool['missing']), links, *request_counts, seconds))} |"
+        )
     return [*lines, "", *(f"- {tool['tool']}: `{tool['command']}`" for tool in tools)]
 
 
-def _kinds(tools: list[dict[str, Any]]) -> list[str]:
+def _kind_table(tools: list[dict[str, Any]]) -> list[str]:
     names = ("right, of the resources of each kind", *(tool["tool"] for tool in tools))
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     lines += [
@@ -132,15 +135,15 @@ def _kinds(tools: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def report(results: dict[str, Any]) -> str:
-    """Return the report of the bench."""
-    return f"# Beside the tools of others\n\n{tables(results)}\n"
+def format_report(results: dict[str, Any]) -> str:
+    """Return the report of the benchmark."""
+    return f"# Beside the tools of others\n\n{format_tables(results)}\n"
 
 
-def page(results: dict[str, Any]) -> str:
+def format_page(results: dict[str, Any]) -> str:
     """Return docs/peers.md."""
-    return WORDS.read_text().replace("{tables}\n", tables(results).replace("\n### ", "\n## ") + "\n")
+    return WORDS.read_text().replace("{tables}\n", format_tables(results).replace("\n### ", "\n## ") + "\n")
 
 
 if __name__ == "__main__":
-    print(page(json.loads((RESULTS / "peers.json").read_text())), end="")
+    print(format_page(json.loads((RESULTS / "peers.json").read_text())), end="")

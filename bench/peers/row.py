@@ -1,16 +1,23 @@
-"""One figure of ours beside one of a peer's, and which is better."""
+"""A figure of unlost and of a peer, and which is better."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-LEAST_LEAD = 1.0
+MIN_RATIO = 1.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """The same work, measured in the same unit.
+    """A figure of both tools for the same work in the same unit. The field names are keys of `peers.json`.
 
-    peer: whose figure `theirs` is. options: how each was run, where that matters. more_is_better: of the unit.
+    Attributes:
+        work: Description of the work.
+        peer: Name of the other tool.
+        unit: Unit of both figures.
+        ours: Figure of unlost.
+        theirs: Figure of the peer.
+        more_is_better: Whether the greater figure is better.
+        options: How the tools were run, if it matters.
     """
 
     work: str
@@ -23,7 +30,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times as good ours is; infinite if theirs is nothing at all, and 1 if both are the same."""
+        """Ratio by which unlost is better; infinite if the peer has nothing, and 1 if both are equal."""
         better, worse = (self.ours, self.theirs) if self.more_is_better else (self.theirs, self.ours)
         if better == worse:
             return 1.0
@@ -31,24 +38,24 @@ class Row:
 
     @property
     def leads(self) -> bool:
-        """Whether ours is at least as good."""
-        return self.ratio >= LEAST_LEAD
+        """Whether unlost is at least as good."""
+        return self.ratio >= MIN_RATIO
 
     def line(self) -> str:
-        """Return it as a line of a table in Markdown."""
+        """Return a row of a Markdown table."""
         ratio = "none of theirs" if self.ratio == float("inf") and self.more_is_better else f"{self.ratio:.3g}"
         ratio = "none of ours" if self.ratio == float("inf") and not self.more_is_better else ratio
-        lead = "unlost" if self.ratio > LEAST_LEAD else "equal" if self.leads else f"**{self.peer}**"
-        cells = (self.work, self.peer, self.unit, _shown(self.ours), _shown(self.theirs), ratio, lead)
+        lead = "unlost" if self.ratio > MIN_RATIO else "equal" if self.leads else f"**{self.peer}**"
+        cells = (self.work, self.peer, self.unit, _format_figure(self.ours), _format_figure(self.theirs), ratio, lead)
         return f"| {' | '.join(cells)} |"
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for JSON."""
         return {**asdict(self), "leads": self.leads}
 
 
-HEAD = ("| work | peer | measured | unlost | peer | times as good | leads |", "|---|---|---|---|---|---|---|")
+TABLE_HEADER = ("| work | peer | measured | unlost | peer | times as good | leads |", "|---|---|---|---|---|---|---|")
 
 
-def _shown(figure: float) -> str:
+def _format_figure(figure: float) -> str:
     return f"{figure:,.0f}" if figure >= 100 or figure == int(figure) else f"{figure:.3g}"

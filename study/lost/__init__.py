@@ -1,5 +1,5 @@
-"""Made-up sites that are lost, made-up archives that have kept some of them, and what recovering them comes to.
+"""Simulates lost sites and the archives that hold parts of them, and recovers the sites.
 
-Nothing here asks a network: the archives answer from memory. Who recovers is the real `unlost.recover`, and who
-compares is the real `unlost.measure`.
+The archives are in memory; nothing is sent over a network. Recovery and comparison are the production code of
+`unlost.recovery` and `unlost.comparison`.
 """

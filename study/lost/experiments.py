@@ -11,40 +11,46 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from study.lost.habits import HABITS, Keeping
-from study.lost.items import LAST, Item, Kind
-from study.lost.outcome import Outcome
-from study.lost.profiles import Profile
-from study.lost.recovering import Shelf, recovered, write_original
-from study.lost.site import MadeSite
+from study.lost.profiles import SiteProfile
+from study.lost.recovery import RepositoryHoldings, recover_site, write_original
+from study.lost.repository_models import REPOSITORY_MODELS, SiteHoldings
+from study.lost.result import RecoveryResult
+from study.lost.site import SimulatedSite
+from study.lost.site_files import LAST_WEEK, FileKind, SiteFile
 from unlost.comparison import open_site
 from unlost.recovery import SELECTABLE_POLICIES, RecoverPolicy
 
 SEED = 2006
-"""What all sites and habits are drawn from."""
+"""Seed of all sites and repositories."""
 
-ALL = tuple(habit.id for habit in HABITS)
-SETS: tuple[tuple[str, ...], ...] = (*((name,) for name in ALL), ALL)
-"""The repositories that a site is recovered from: each alone, then all together."""
+ALL_ARCHIVES = tuple(habit.id for habit in REPOSITORY_MODELS)
+ARCHIVE_SETS: tuple[tuple[str, ...], ...] = (*((name,) for name in ALL_ARCHIVES), ALL_ARCHIVES)
+"""Sets of repositories for recoveries: each alone, then all together."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """What became of a site's files in the weeks that were looked at.
+class SiteHistory:
+    """Changes of a site's files during the observed weeks.
 
-    first: how many it had in the first week. left: how many of these are there in the last.
-    born: for each week but the first, which share of its files was never seen before.
-    looked: how many files were there in at least two weeks; changed: how many of these were not the same in all.
-    pages, changed_pages, restless_pages: of pages; restless ones were never the same twice.
+    Attributes:
+        site: Name of the site.
+        first: Number of files in the first week.
+        remaining: Number of these files that exist in the last week.
+        new_shares: Share of new files in each week after the first.
+        observed: Number of files that exist in at least two weeks.
+        changed: Number of observed files that changed.
+        pages: Number of observed pages.
+        changed_pages: Number of pages that changed.
+        restless_pages: Number of pages that changed every week.
     """
 
     site: str
     first: int
-    left: int
-    born: tuple[float, ...]
-    looked: int
+    remaining: int
+    new_shares: tuple[float, ...]
+    observed: int
     changed: int
     pages: int
     changed_pages: int
@@ -52,100 +58,106 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Weeks:
-    """What came of a site that was recovered every week, and what became of it meanwhile."""
+class WeeklyRecoveries:
+    """Weekly recoveries of a site, and the changes of the site."""
 
-    outcomes: tuple[Outcome, ...]
-    life: Life
+    results: tuple[RecoveryResult, ...]
+    history: SiteHistory
 
 
-def lost_once(profile: Profile, seed: int = SEED) -> list[Outcome]:
+def recover_once(profile: SiteProfile, seed: int = SEED) -> list[RecoveryResult]:
     """Recover a site as it is in week 0: under each policy, from each repository alone and from all together."""
-    site = MadeSite(profile, seed)
-    shelves = _shelves(site, seed, 0)
+    site = SimulatedSite(profile, seed)
+    holdings = _all_holdings(site, seed, 0)
     found = []
     with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
         folder = Path(name)
         original = open_site(write_original(site, 0, folder / "original.warc"))
         for policy in SELECTABLE_POLICIES:
-            for number, names in enumerate(SETS):
-                chosen = [shelves[each] for each in names]
-                place = folder / f"{policy.value}{number}"
-                found.append(recovered(site, 0, policy, chosen, original, place))
+            for number, names in enumerate(ARCHIVE_SETS):
+                selected = [holdings[each] for each in names]
+                target = folder / f"{policy.value}{number}"
+                found.append(recover_site(site, 0, policy, selected, original, target))
     return found
 
 
-def lost_weekly(profile: Profile, seed: int = SEED, weeks: int = LAST) -> Weeks:
+def recover_weekly(profile: SiteProfile, seed: int = SEED, weeks: int = LAST_WEEK) -> WeeklyRecoveries:
     """Recover a site in each of some weeks as it is then, from all repositories, under the knowledgeable policy."""
-    site = MadeSite(profile, seed)
-    keepings = [Keeping(habit, site, seed) for habit in HABITS]
+    site = SimulatedSite(profile, seed)
+    site_holdings = [SiteHoldings(habit, site, seed) for habit in REPOSITORY_MODELS]
     found = []
     for week in range(1, weeks + 1):
         with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
             folder = Path(name)
             original = open_site(write_original(site, week, folder / "original.warc"))
-            shelves: list[Shelf] = [(keeping.habit, keeping.held(week)) for keeping in keepings]
-            found.append(recovered(site, week, RecoverPolicy.KNOWLEDGEABLE, shelves, original, folder / "recovery"))
-    return Weeks(tuple(found), life_of(site, range(1, weeks + 1)))
+            holdings: list[RepositoryHoldings] = [(each.model, each.captures_at(week)) for each in site_holdings]
+            found.append(recover_site(site, week, RecoverPolicy.KNOWLEDGEABLE, holdings, original, folder / "recovery"))
+    return WeeklyRecoveries(tuple(found), summarize_history(site, range(1, weeks + 1)))
 
 
-def _shelves(site: MadeSite, seed: int, week: int) -> dict[str, Shelf]:
-    return {habit.id: (habit, Keeping(habit, site, seed).held(week)) for habit in HABITS}
+def _all_holdings(site: SimulatedSite, seed: int, week: int) -> dict[str, RepositoryHoldings]:
+    return {habit.id: (habit, SiteHoldings(habit, site, seed).captures_at(week)) for habit in REPOSITORY_MODELS}
 
 
-def life_of(site: MadeSite, weeks: range) -> Life:
-    """Return what became of a site's files in some weeks."""
-    first = site.at(weeks[0])
+def summarize_history(site: SimulatedSite, weeks: range) -> SiteHistory:
+    """Summarize the changes of a site's files in some weeks."""
+    first = site.files_in(weeks[0])
     seen = set(first)
-    born = []
+    new_shares = []
     for week in weeks[1:]:
-        now = site.at(week)
-        born.append(sum(each not in seen for each in now) / len(now))
-        seen.update(now)
+        current = site.files_in(week)
+        new_shares.append(sum(each not in seen for each in current) / len(current))
+        seen.update(current)
     bodies = {each: _bodies(site, each, weeks) for each in seen}
-    looked = {each: found for each, found in bodies.items() if len(found) > 1}
-    changed = [each for each, found in looked.items() if len(set(found)) > 1]
-    pages = [each for each in looked if each.kind is Kind.PAGE]
-    return Life(
+    observed = {each: found for each, found in bodies.items() if len(found) > 1}
+    changed = [each for each, found in observed.items() if len(set(found)) > 1]
+    pages = [each for each in observed if each.kind is FileKind.PAGE]
+    return SiteHistory(
         site.profile.name,
         len(first),
-        sum(each.is_there(weeks[-1]) for each in first),
-        tuple(born),
-        len(looked),
+        sum(each.exists_in(weeks[-1]) for each in first),
+        tuple(new_shares),
+        len(observed),
         len(changed),
         len(pages),
-        sum(each.kind is Kind.PAGE for each in changed),
-        sum(all(one != other for one, other in zip(looked[each], looked[each][1:], strict=False)) for each in pages),
+        sum(each.kind is FileKind.PAGE for each in changed),
+        sum(
+            all(one != other for one, other in zip(observed[each], observed[each][1:], strict=False)) for each in pages
+        ),
     )
 
 
-def _bodies(site: MadeSite, item: Item, weeks: range) -> list[bytes]:
-    return [site.file(item, week).body for week in weeks if item.is_there(week)]
+def _bodies(site: SimulatedSite, item: SiteFile, weeks: range) -> list[bytes]:
+    return [site.version_in(item, week).body for week in weeks if item.exists_in(week)]
 
 
-def of_all(profiles: Sequence[Profile], experiment: Callable[[Profile], T], workers: int | None = None) -> list[T]:
-    """Do an experiment with each site, some at once in processes of their own; return what came of them, in order."""
-    return list(_in_turn(profiles, experiment, workers or os.cpu_count() or 1))
+def run_for_sites(
+    profiles: Sequence[SiteProfile], experiment: Callable[[SiteProfile], T], workers: int | None = None
+) -> list[T]:
+    """Run an experiment for each site in parallel processes; return the results in order."""
+    return list(_run_parallel(profiles, experiment, workers or os.cpu_count() or 1))
 
 
-def _in_turn(profiles: Sequence[Profile], experiment: Callable[[Profile], T], workers: int) -> Iterator[T]:
-    # Processes begin anew: a fork would have the threads and locks of this one.
+def _run_parallel(profiles: Sequence[SiteProfile], experiment: Callable[[SiteProfile], T], workers: int) -> Iterator[T]:
+    # Spawned, since a fork would inherit threads and locks.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        # The largest first, so that at the end nobody waits long for one.
+        # Largest sites first, for an even load.
         order = sorted(profiles, key=lambda profile: -profile.size)
-        waiting = {profile.name: pool.submit(experiment, profile) for profile in order}
+        futures = {profile.name: pool.submit(experiment, profile) for profile in order}
         for profile in profiles:
-            yield waiting[profile.name].result()
+            yield futures[profile.name].result()
             print(f"{profile.name}: {profile.size:,} files", file=sys.stderr)
 
 
-def once_of_all(profiles: Sequence[Profile], seed: int = SEED, workers: int | None = None) -> list[Outcome]:
-    """Return what comes of `lost_once` for each site, one after the other."""
-    return [each for found in of_all(profiles, partial(lost_once, seed=seed), workers) for each in found]
+def recover_all_once(
+    profiles: Sequence[SiteProfile], seed: int = SEED, workers: int | None = None
+) -> list[RecoveryResult]:
+    """Run `recover_once` for each site; return all results."""
+    return [each for found in run_for_sites(profiles, partial(recover_once, seed=seed), workers) for each in found]
 
 
-def weekly_of_all(
-    profiles: Sequence[Profile], seed: int = SEED, weeks: int = LAST, workers: int | None = None
-) -> list[Weeks]:
-    """Return what comes of `lost_weekly` for each site."""
-    return of_all(profiles, partial(lost_weekly, seed=seed, weeks=weeks), workers)
+def recover_all_weekly(
+    profiles: Sequence[SiteProfile], seed: int = SEED, weeks: int = LAST_WEEK, workers: int | None = None
+) -> list[WeeklyRecoveries]:
+    """Run `recover_weekly` for each site."""
+    return run_for_sites(profiles, partial(recover_weekly, seed=seed, weeks=weeks), workers)

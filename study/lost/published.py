@@ -1,7 +1,7 @@
-"""What the dissertation found, as it printed it: Tables 19, 20 and 21, and the text around them."""
+"""Published figures of the dissertation: Tables 19, 20 and 21, and the surrounding text."""
 
 ARCHIVES = {"archive": "IA", "broad": "Google", "fresh": "MSN", "patchy": "Yahoo"}
-"""Which repository each of ours is made after."""
+"""The real repository that each simulated one models."""
 
 GIVEN_AT_ONCE = {"archive": 0.19, "broad": 0.44, "fresh": 0.30, "patchy": 0.07}
 GIVEN_WEEKLY = {"archive": 0.229, "broad": 0.274, "fresh": 0.324, "patchy": 0.171}

@@ -1,12 +1,12 @@
-"""A made-up repository that is asked as any other, and counts what it is asked."""
+"""A simulated repository with the interface of an archive client, which counts its requests."""
 
 import hashlib
 import io
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
-from study.lost.habits import Habit, Held
-from unlost import uri as addresses
+from study.lost.repository_models import RepositoryCapture, RepositoryModel
+from unlost import uri as unlost_uri
 from unlost.archives import FetchedCapture, PrefixQuery, pad_range
 from unlost.capture import Capture
 from unlost.errors import ListCutError
@@ -14,77 +14,82 @@ from unlost.registry import Archive, ArchiveKind, RequestKind
 from unlost.warc import format_sha1
 
 
-class MadeRepository:
-    """A `Repository` whose copies are in memory.
+class SimulatedRepository:
+    """An `ArchiveClient` whose captures are in memory.
 
-    It costs what one on the network costs: a request for each page of a list, for the captures of one address, for a
-    copy. Lists of a deep one have digests, as indexes do; those of search engines tell dates, and nothing else.
+    It costs as many requests as a real one: one for each page of a listing, for the captures of one URL, and for each
+    fetched capture. Listings of an archive with versions have digests; those of search engines have only dates.
 
-    sent: requests, by archive and kind of work; is counted on by all repositories of a recovery together.
+    Args:
+        model: Parameters of the repository.
+        held: Its captures.
+        sent: Requests by archive and kind, shared by all repositories of a recovery.
     """
 
-    def __init__(self, habit: Habit, held: Sequence[Held], sent: Counter[tuple[str, RequestKind]]) -> None:
-        self.archive = Archive(habit.id, habit.name, ArchiveKind.MEMENTO, deep=habit.deep)
-        self._habit = habit
-        self._sent = sent
-        self._held: dict[str, list[Held]] = {}
+    def __init__(
+        self, model: RepositoryModel, held: Sequence[RepositoryCapture], sent: Counter[tuple[str, RequestKind]]
+    ) -> None:
+        self.archive = Archive(model.id, model.name, ArchiveKind.MEMENTO, deep=model.keeps_versions)
+        self._model = model
+        self._requests = sent
+        self._captures_by_key: dict[str, list[RepositoryCapture]] = {}
         for each in held:
-            self._held.setdefault(addresses.key(each.uri), []).append(each)
+            self._captures_by_key.setdefault(unlost_uri.key(each.uri), []).append(each)
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield the copies of an address by date."""
+        """Yield the captures of a URL by date."""
         self._count(RequestKind.INDEX)
-        for each in self._held.get(addresses.key(uri), ()):
+        for each in self._captures_by_key.get(unlost_uri.key(uri), ()):
             yield self._capture(each)
 
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Yield the copies below a prefix; after as many as it lists, raises ListCutError."""
+        """Yield the captures below a prefix; raises ListCutError after the maximum number of rows."""
         below = PrefixQuery.parse(prefix)
-        begin, end = pad_range(first, last)
-        found = [each for key in self._held if below.covers(key) for each in self._held[key]]
-        found = [each for each in found if begin <= each.datetime <= end]
-        shown = found[: self._habit.cap]
-        self._count(RequestKind.INDEX, max(1, -(-len(shown) // self._habit.rows)))
-        for each in shown:
+        start, end = pad_range(first, last)
+        found = [each for key in self._captures_by_key if below.covers(key) for each in self._captures_by_key[key]]
+        found = [each for each in found if start <= each.datetime <= end]
+        listed = found[: self._model.max_rows]
+        self._count(RequestKind.INDEX, max(1, -(-len(listed) // self._model.page_rows)))
+        for each in listed:
             yield self._capture(each)
-        if len(shown) < len(found):
-            raise ListCutError(f"only the first {len(shown)} are listed", self.archive.id)
+        if len(listed) < len(found):
+            raise ListCutError(f"only the first {len(listed)} are listed", self.archive.id)
 
     async def fetch(self, capture: Capture) -> FetchedCapture | None:
-        """Return the copy that a capture speaks of; None if it is a miss."""
+        """Fetch a capture; None if it is a miss."""
         self._count(RequestKind.REPLAY)
-        for each in self._held.get(addresses.key(capture.uri), ()):
-            if (each.uri, each.datetime) == (capture.uri, capture.datetime) and not each.missed:
-                headers = (("Content-Type", each.file.mime),)
-                return FetchedCapture(self._capture(each), headers, io.BytesIO(each.file.body))
+        for each in self._captures_by_key.get(unlost_uri.key(capture.uri), ()):
+            if (each.uri, each.datetime) == (capture.uri, capture.datetime) and not each.is_miss:
+                headers = (("Content-Type", each.content.mime),)
+                return FetchedCapture(self._capture(each), headers, io.BytesIO(each.content.body))
         return None
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Not asked by a recovery."""
+        """Not used by a recovery."""
         raise NotImplementedError
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Not asked by a recovery."""
+        """Not used by a recovery."""
         raise NotImplementedError
 
-    def _count(self, work: RequestKind, requests: int = 1) -> None:
-        self._sent[self.archive.id, work] += requests
+    def _count(self, kind: RequestKind, requests: int = 1) -> None:
+        self._requests[self.archive.id, kind] += requests
 
-    def _capture(self, held: Held) -> Capture:
+    def _capture(self, capture: RepositoryCapture) -> Capture:
         return Capture(
-            held.uri,
-            addresses.key(held.uri),
-            held.datetime,
+            capture.uri,
+            unlost_uri.key(capture.uri),
+            capture.datetime,
             200,
-            held.file.mime,
-            digest_of(held.file.body) if self._habit.deep else None,
+            capture.content.mime,
+            body_digest(capture.content.body) if self._model.keeps_versions else None,
             archive=self.archive.id,
-            migrated=held.migrated,
+            migrated=capture.migrated,
         )
 
 
-def digest_of(body: bytes) -> str:
-    """Return the digest of a body, as indexes have it."""
+def body_digest(body: bytes) -> str:
+    """Return the SHA-1 digest of a body in the form of CDX files."""
     return format_sha1(hashlib.sha1(body, usedforsecurity=False))

@@ -22,7 +22,7 @@ async def cached_results(folder: Path, *uris: str, clock: VirtualClock | None = 
         return await asyncio.gather(*(disk.get(uri, RoutingOptions()) for uri in uris))
 
 
-def as_cached(found: AggregateResult) -> AggregateResult:
+def to_cached_result(found: AggregateResult) -> AggregateResult:
     """Return the result as it is cached."""
     reports = tuple(replace(report, duration_ms=0.0) for report in found.reports)
     return replace(found, reports=reports, from_cache=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.archives.stubs import Answers
+from tests.archives.stubs import StubHttpClient
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import HoldingsStore
 from unlost.registry import Archive
@@ -20,10 +20,10 @@ class HoldingsSetup:
         self.clock = options.pop("clock", VirtualClock())
         self.warnings: list[str] = []
         self.infos: list[str] = []
-        courier = options.pop("courier", Answers())
+        client = options.pop("courier", StubHttpClient())
         self.store = HoldingsStore(
             archives,
-            courier,
+            client,
             folder / "cache",
             self.clock,
             warn=self.warnings.append,

@@ -115,15 +115,15 @@ class RecordingListener:
     """A listener that records its events."""
 
     def __init__(self) -> None:
-        self.answers: list[UpstreamResult] = []
+        self.upstream_results: list[UpstreamResult] = []
         self.results: list[AggregateResult] = []
 
-    def on_upstream_result(self, asked: UpstreamResult) -> None:
-        """Record it."""
-        self.answers.append(asked)
+    def on_upstream_result(self, result: UpstreamResult) -> None:
+        """Record the result of an archive."""
+        self.upstream_results.append(result)
 
     def on_result(self, found: AggregateResult) -> None:
-        """Record it."""
+        """Record the aggregate result."""
         self.results.append(found)
 
 

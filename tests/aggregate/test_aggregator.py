@@ -147,10 +147,10 @@ def test_waiting_too_long_for_a_slot_raises_busy_error() -> None:
         ) as aggregator:
             first = asyncio.create_task(aggregator.find(f"{PAGE}/1"))
             await asyncio.sleep(0)
-            begun = time.monotonic()
+            start = time.monotonic()
             with pytest.raises(BusyError):
                 await aggregator.find(f"{PAGE}/2")
-            assert time.monotonic() - begun < 0.35
+            assert time.monotonic() - start < 0.35
             assert outcomes(await first) == {"a": "timeout"}
 
     run(work())
@@ -188,7 +188,7 @@ def test_listener_failures_do_not_affect_the_result(caplog: pytest.LogCaptureFix
             assert len(recording.results) == 3
             outcomes_ = [
                 (each.report.archive, each.final_outcome, each.endpoint, len(each.mementos))
-                for each in recording.answers
+                for each in recording.upstream_results
             ]
             assert sorted(outcomes_) == [("a", "hit", "timemap", 1)] * 3 + [("f", "reset", "timemap", 0)] * 3
 

@@ -138,20 +138,20 @@ def with_timeouts(found: AggregateResult, number: int) -> AggregateResult:
 )
 def test_estimated_sizes_are_close_to_memory_usage(size: int, pages: int, is_late: bool) -> None:
     """Within a quarter, for misses of 14 archives, TimeMaps and failures."""
-    answers = [f"{PAGE}{number}" for number in range(pages)]
+    responses = [f"{PAGE}{number}" for number in range(pages)]
     clock = VirtualClock()
     tracemalloc.start()
     try:
         cache = MemoryCache(clock, 1 << 30)
-        for number, uri in enumerate(answers):
+        for number, uri in enumerate(responses):
             # As they come from outside: nothing in them is shared.
             found = make_result("".join(list(uri)), size, archives=14)
             cache.put(RoutingOptions(), with_timeouts(found, number) if is_late else found)
         del found
         gc.collect()
         # Mementos are in memory of the core, which tracemalloc does not see.
-        copies = sum(get_cached(cache, uri).mementos.memory_size for uri in answers) if size else 0
-        taken = tracemalloc.get_traced_memory()[0] + copies
+        mementos = sum(get_cached(cache, uri).mementos.memory_size for uri in responses) if size else 0
+        taken = tracemalloc.get_traced_memory()[0] + mementos
     finally:
         tracemalloc.stop()
     print(f"{size} copies: {taken / pages:.0f} bytes a page, said to be {cache.bytes / pages:.0f}")

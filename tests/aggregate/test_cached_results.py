@@ -87,10 +87,10 @@ def test_cached_result_is_fast() -> None:
             await aggregator.find(PAGE)
             times = []
             for _ in range(5):
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 for _ in range(2_000):
                     aggregator.get_cached(PAGE)
-                times.append((time.perf_counter() - begun) / 2_000)
+                times.append((time.perf_counter() - start) / 2_000)
             print(f"kept: {min(times) * 1e6:.2f} µs")
             assert min(times) < 20e-6
 

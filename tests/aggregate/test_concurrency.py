@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.aggregate.stubs import FixedRouter, outcomes, timemap, until
 from tests.aggregate.tasks import run
 from tests.archives.helpers import make_http_client
-from tests.neighbours.faults import Faults, Talk, faulty
+from tests.external.fault_server import Exchange, FaultServer, run_fault_server
 from unlost.aggregate import ConcurrencyLimits, MementoAggregator
 from unlost.clock import SystemClock
 from unlost.http import RETRIES, BreakerState, ConcurrencyOptions, MemoryLimitStore, Timeouts
@@ -33,14 +33,14 @@ class SlowArchive:
         if seconds:
             self.open.set()
 
-    async def __call__(self, talk: Talk) -> None:
+    async def __call__(self, exchange: Exchange) -> None:
         """Respond."""
         self.now += 1
         self.max_active = max(self.max_active, self.now)
         await self.open.wait()
         await asyncio.sleep(self.seconds)
         self.now -= 1
-        await talk.answer(200, timemap("f", ["20140210000001"], talk.path.partition("/list/")[2]))
+        await exchange.respond(200, timemap("f", ["20140210000001"], exchange.path.partition("/list/")[2]))
 
 
 @dataclass
@@ -48,16 +48,16 @@ class RunningAggregator:
     """An aggregator with one archive."""
 
     aggregator: MementoAggregator
-    server: Faults
+    server: FaultServer
 
 
 @asynccontextmanager
 async def run_aggregator(
-    archive: Callable[[Talk], Awaitable[None]], concurrency: ConcurrencyOptions, deadline: float = 20.0
+    archive: Callable[[Exchange], Awaitable[None]], concurrency: ConcurrencyOptions, deadline: float = 20.0
 ) -> AsyncIterator[RunningAggregator]:
     """Run the archive, and an aggregator configured like the service."""
     clock = SystemClock()
-    async with faulty(archive, clock) as server:
+    async with run_fault_server(archive, clock) as server:
         entry = Archive("f", "F", ArchiveKind.MEMENTO, timemap=f"{server.url}/list/")
         deadlines = Timeouts(5.0, deadline, deadline, deadline)
         client = make_http_client(
@@ -125,18 +125,18 @@ def test_errors_halve_the_concurrency() -> None:
         archive = SlowArchive()
         fails = True
 
-        async def respond(talk: Talk) -> None:
+        async def respond(exchange: Exchange) -> None:
             if not fails:
-                await archive(talk)
+                await archive(exchange)
                 return
             await archive.open.wait()
-            await talk.answer(500)
+            await exchange.respond(500)
 
         async with run_aggregator(respond, ConcurrencyOptions(initial=16)) as running:
             # Of one host, so that its breaker stays closed.
             pages = [f"http://site.example/{number}" for number in range(60)]
             failing = [asyncio.create_task(running.aggregator.find(page)) for page in pages[:16]]
-            await until(lambda: len(running.server.asked) == 16)
+            await until(lambda: len(running.server.requests) == 16)
             archive.open.set()
             await asyncio.gather(*failing)
             archive.open.clear()
@@ -158,7 +158,7 @@ def test_registered_archive_without_limits_is_unlimited(tmp_path: Path) -> None:
 
     async def work() -> None:
         archive = SlowArchive(0.01)
-        async with faulty(archive, SystemClock()) as server:
+        async with run_fault_server(archive, SystemClock()) as server:
             file = tmp_path / "archives.toml"
             file.write_text(
                 f'[[archive]]\nid = "f"\nname = "F"\nkind = "memento"\ntimemap = "{server.url}/list/"\n'

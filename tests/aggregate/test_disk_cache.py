@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
+from tests.aggregate.disk_caches import cached_results, open_disk_cache, to_cached_result
 from tests.aggregate.results import make_result
 from tests.aggregate.stubs import PAGE, Archives, make_aggregator, make_archive, until
 from tests.virtual_clock import VirtualClock
@@ -47,18 +47,20 @@ def test_written_result_is_read_by_another_process(tmp_path: Path) -> None:
             RoutingOptions(broadcast=True),
             RoutingOptions(top_k=2),
         ]
-        answers = [make_result(f"{PAGE}/{size}", size) for size in (0, 1, 500)]
+        responses = [make_result(f"{PAGE}/{size}", size) for size in (0, 1, 500)]
         async with open_disk_cache(tmp_path) as disk:
-            for number, wish in enumerate(wishes):
-                disk.put(wish, replace(answers[2], passed_over=(str(number),)))
-            for answer in answers[:2]:
-                disk.put(RoutingOptions(), answer)
+            for number, options in enumerate(wishes):
+                disk.put(options, replace(responses[2], passed_over=(str(number),)))
+            for response in responses[:2]:
+                disk.put(RoutingOptions(), response)
         assert (disk.written, disk.unwritten) == (6, 0)
-        assert await cached_results(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [as_cached(each) for each in answers[:2]]
+        assert await cached_results(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [
+            to_cached_result(each) for each in responses[:2]
+        ]
         async with open_disk_cache(tmp_path) as disk:
-            for number, wish in enumerate(wishes):
-                found = await disk.get(f"{PAGE}/500", wish)
-                assert found == as_cached(replace(answers[2], passed_over=(str(number),)))
+            for number, options in enumerate(wishes):
+                found = await disk.get(f"{PAGE}/500", options)
+                assert found == to_cached_result(replace(responses[2], passed_over=(str(number),)))
                 assert found is not None
                 assert len(found.mementos) == 500
             assert await disk.get(f"{PAGE}/500", RoutingOptions(top_k=3)) is None
@@ -76,20 +78,20 @@ def test_written_result_is_read_by_another_process(tmp_path: Path) -> None:
 )
 def test_serialized_result_round_trips(uri: str, rows: list[tuple[str, int]], message: str, ids: set[str]) -> None:
     """For any text, and for no other request."""
-    mementos = Mementos(MementoTuple(moment, "a", f"http://a/{number}") for moment, number in rows)
+    mementos = Mementos(MementoTuple(timestamp, "a", f"http://a/{number}") for timestamp, number in rows)
     found = AggregateResult(
         uri, mementos, (ArchiveReport("a", "routed", "incomplete", 3, 0.0, message),), tuple(ids), 1.0, 2.0
     )
     data = disk_cache.serialize_result("s", RoutingOptions(frozenset(ids)), found)
     again = disk_cache.deserialize_result("s", uri, RoutingOptions(frozenset(ids)), data, 1.0, 2.0)
     assert again == replace(found, from_cache=True)
-    for scope, other, wish in [
+    for scope, other, options in [
         ("t", uri, RoutingOptions(frozenset(ids))),
         ("s", uri + "a", RoutingOptions(frozenset(ids))),
         ("s", uri, RoutingOptions()),
     ]:
         with pytest.raises(InputError):
-            disk_cache.deserialize_result(scope, other, wish, data, 1.0, 2.0)
+            disk_cache.deserialize_result(scope, other, options, data, 1.0, 2.0)
 
 
 def test_stale_result_is_not_returned(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.disk_caches import as_cached, cached_results, open_disk_cache
+from tests.aggregate.disk_caches import cached_results, open_disk_cache, to_cached_result
 from tests.aggregate.results import make_result
 from tests.aggregate.stubs import PAGE, Archives, make_aggregator
 from tests.small_disk import limit_file_size
@@ -126,13 +126,13 @@ def test_damaged_file_is_replaced_and_reported(tmp_path: Path, damage: str) -> N
         async with open_disk_cache(tmp_path, warnings) as disk:
             for number in range(300):
                 found = await disk.get(f"{PAGE}/{number}", RoutingOptions())
-                assert found is None or found == as_cached(make_result(f"{PAGE}/{number}", 30))
+                assert found is None or found == to_cached_result(make_result(f"{PAGE}/{number}", 30))
             for number in range(300):
                 disk.put(RoutingOptions(), make_result(f"{PAGE}/{number}", 20))
             await disk.flush()
             assert disk.unwritten == 0
         for number, found in enumerate(await cached_results(tmp_path, *(f"{PAGE}/{number}" for number in range(300)))):
-            assert found == as_cached(make_result(f"{PAGE}/{number}", 20))
+            assert found == to_cached_result(make_result(f"{PAGE}/{number}", 20))
 
     asyncio.run(work())
     assert len(warnings) == 1

@@ -101,9 +101,9 @@ def test_late_archives_are_cancelled_and_reported() -> None:
     async def work() -> None:
         archives = Archives(a=A, f=hang, c=C)
         async with make_aggregator(archives, limits=SHORT) as aggregator:
-            begun = time.monotonic()
+            start = time.monotonic()
             found = await aggregator.find(PAGE)
-            assert 0.25 < time.monotonic() - begun < 0.3 + 0.45
+            assert 0.25 < time.monotonic() - start < 0.3 + 0.45
             assert found.mementos == union(mementos_of("a", A), mementos_of("c", C))
             assert outcomes(found) == {"a": "hit", "c": "hit", "f": "timeout"}
             assert archives.active == 0
@@ -126,10 +126,10 @@ def test_uncancellable_request_does_not_delay_the_result() -> None:
 
     async def work() -> None:
         async with make_aggregator(Archives(a=A, f=stubborn), limits=SHORT) as aggregator:
-            begun = time.monotonic()
+            start = time.monotonic()
             found = await aggregator.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "timeout"}
-        assert time.monotonic() - begun < 0.3 + 0.5 + 0.5 + 0.5
+        assert time.monotonic() - start < 0.3 + 0.5 + 0.5 + 0.5
         release.set()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.wait(others)
@@ -187,9 +187,9 @@ def test_open_circuit_removes_the_delay_of_a_hanging_archive() -> None:
             assert aggregator.breakers.statuses()["f"].state is BreakerState.OPEN
             for number in range(40):
                 clock.advance(1 if number != 30 else 10)
-                begun = time.monotonic()
+                start = time.monotonic()
                 found = await aggregator.find(f"{PAGE}/quick/{number}")
-                assert time.monotonic() - begun < bounds.deadline
+                assert time.monotonic() - start < bounds.deadline
                 assert outcomes(found) == {"a": "hit", "f": "dormant"}
             assert archives.queried.count("f") == 4
             await until(lambda: aggregator.breakers.statuses()["f"].times_opened == 2)

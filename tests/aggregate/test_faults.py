@@ -15,10 +15,10 @@ import pytest
 from tests.aggregate.stubs import FixedRouter, outcomes, until
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
-from tests.neighbours import pywb
-from tests.neighbours.fault_proxy import Proxy, moved, proxying
-from tests.neighbours.faults import Talk, faulty
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.fault_proxy import FaultProxy, run_fault_proxy, with_port
+from tests.external.fault_server import Exchange, run_fault_server
+from tests.external.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ConcurrencyLimits, MementoAggregator
 from unlost.http import FAILURE_OUTCOMES, MAX_WAITS, Timeouts
@@ -64,7 +64,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Arc
         dates = [f"{each[:4]}-{each[4:6]}-{each[6:8]}T00:00:01Z" for each in datetimes]
         warc.write_bytes(b"".join(response(PAGE, date, f"<p>{name} {date}</p>".encode()) for date in dates))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
+    with pywb.serve_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
         yield {name: each.archive(name, ArchiveKind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
 
 
@@ -79,16 +79,16 @@ class ProxiedArchives:
     """An aggregator of archives, each with a proxy, except for those that refuse or have an invalid certificate."""
 
     aggregator: MementoAggregator
-    proxies: dict[str, Proxy]
+    proxies: dict[str, FaultProxy]
     targets: dict[str, Archive]
     clock: VirtualClock
 
     def mementos_of(self, *names: str) -> Mementos:
         """Return the mementos of these archives."""
         return Mementos(
-            MementoTuple(moment, name, f"{self.targets[name].timegate}{moment}/{PAGE}")
+            MementoTuple(timestamp, name, f"{self.targets[name].timegate}{timestamp}/{PAGE}")
             for name in names
-            for moment in HOLDINGS[name]
+            for timestamp in HOLDINGS[name]
         )
 
 
@@ -98,8 +98,8 @@ def port_of(archive: Archive) -> int:
     return int(archive.timemap.split(":")[2].partition("/")[0])
 
 
-async def _ok(talk: Talk) -> None:
-    await talk.answer(200, b"nobody gets here")
+async def _ok(exchange: Exchange) -> None:
+    await exchange.respond(200, b"nobody gets here")
 
 
 @asynccontextmanager
@@ -113,16 +113,18 @@ async def run_proxies(archives: dict[str, Archive], faults: dict[str, str]) -> A
         for name, archive in archives.items():
             fault = faults.get(name)
             if fault == "refuse":
-                targets[name] = moved(archive, port_of(archive), free_port())
+                targets[name] = with_port(archive, port_of(archive), free_port())
             elif fault == "tls":
-                server = await stack.enter_async_context(faulty(_ok, clock, tls))
+                server = await stack.enter_async_context(run_fault_server(_ok, clock, tls))
                 targets[name] = replace(archive, timemap=f"{server.url}/", timegate=None, cdx=None, replay=None)
             else:
                 plain = [fault] if fault and not fault.startswith("charset ") else []
-                proxy = await stack.enter_async_context(proxying(port_of(archive), clock, plain, for_ever=True))
+                proxy = await stack.enter_async_context(
+                    run_fault_proxy(port_of(archive), clock, plain, repeat_last=True)
+                )
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
-                proxies[name], targets[name] = proxy, proxy.before(archive)
+                proxies[name], targets[name] = proxy, proxy.rewrite_archive(archive)
         client = await stack.enter_async_context(
             make_http_client(clock, timeouts=SHORT_TIMEOUTS, max_wait=MAX_WAITS["aggregate"])
         )
@@ -176,16 +178,16 @@ def test_each_server_fault_affects_only_its_archive(archives: dict[str, Archive]
 
     async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
-        begun = time.monotonic()
+        start = time.monotonic()
         found = await proxied.aggregator.find(PAGE)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - start
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found.mementos == proxied.mementos_of("a", "c")
         assert outcomes(found) == {"a": "hit", "b": FAULTS[fault], "c": "hit"}
         (failure,) = found.failures
         assert failure.message
-        assert took < BOUNDS.deadline + 1.0
+        assert seconds < BOUNDS.deadline + 1.0
         assert peak < 48 << 20
         nothing = await proxied.aggregator.find(NOWHERE)
         assert len(nothing.mementos) == 0
@@ -216,9 +218,9 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
 
     async def work(proxied: ProxiedArchives) -> None:
         tracemalloc.start()
-        begun = time.monotonic()
+        start = time.monotonic()
         found = await proxied.aggregator.find(PAGE)
-        took = time.monotonic() - begun
+        seconds = time.monotonic() - start
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found.mementos == proxied.mementos_of("a", "c")
@@ -229,7 +231,7 @@ def test_all_server_faults_together(archives: dict[str, Archive]) -> None:
         } == set()
         assert (found_outcomes["a"], found_outcomes["c"]) == ("hit", "hit")
         assert len(found.failures) == len(FAULTS)
-        assert took < BOUNDS.deadline + 1.5
+        assert seconds < BOUNDS.deadline + 1.5
         assert peak < 160 << 20
 
     run({"a": archives["a"], "c": archives["c"], **many}, faults, work)
@@ -253,10 +255,10 @@ def test_hanging_archive_delays_results_until_its_circuit_opens(archives: dict[s
         for number in range(3):
             await proxied.aggregator.find(f"{PAGE}/{number}")
         for number in range(3, 9):
-            begun = time.monotonic()
+            start = time.monotonic()
             found = await proxied.aggregator.find(f"{PAGE}/{number}")
             assert outcomes(found)["b"] == "dormant"
-            assert time.monotonic() - begun < BOUNDS.deadline
+            assert time.monotonic() - start < BOUNDS.deadline
         proxied.proxies["b"].faults.clear()
         proxied.clock.advance(31)
         found = await proxied.aggregator.find(f"{PAGE}/well")

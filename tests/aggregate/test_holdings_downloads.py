@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.aggregate.holdings_setup import OTHER, PAGE, ROWS, HoldingsSetup, replace_file
 from tests.aggregate.maps import archive, filter_of_pages
-from tests.archives.stubs import Answers, reply
-from tests.neighbours.listening import listening
-from tests.neighbours.nginx import serving
+from tests.archives.stubs import StubHttpClient, reply
+from tests.external.local_server import serve_handler
+from tests.external.nginx import serve_folder
 from tests.virtual_clock import VirtualClock
 from unlost.clock import SystemClock
 from unlost.http import ArchiveHttpClient, MemoryLimitStore
@@ -82,7 +82,7 @@ def test_conditional_requests_to_nginx(tmp_path: Path) -> None:
         assert (setup.should_query("http://other.org/"), setup.problems()) == (False, ())
         assert len(setup.warnings) == 2
 
-    with serving(folder, work) as port:
+    with serve_folder(folder, work) as port:
         at = f"http://127.0.0.1:{port}"
         run_with_downloads(
             tmp_path, f"{at}/a.ukvs", steps, filters=(f"{at}/a.filter",), clock=VirtualClock(1_709_251_200)
@@ -117,12 +117,12 @@ def test_cached_download_is_used_after_a_restart(tmp_path: Path) -> None:
         assert "refused" in setup.problems()[0]
 
     async def damaged(setup: HoldingsSetup) -> None:
-        (copy,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
-        copy.write_bytes(b"rubbish that is no map at all")
+        (memento,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
+        memento.write_bytes(b"rubbish that is no map at all")
         await setup.store.load()
         assert (setup.should_query(), "the copy that was kept" in setup.problems()[0]) == (None, True)
 
-    with serving(folder, work) as port:
+    with serve_folder(folder, work) as port:
         url = f"http://127.0.0.1:{port}/a.ukvs.gz"
         run_with_downloads(tmp_path, url, first)
         run_with_downloads(tmp_path, url, second)
@@ -150,7 +150,7 @@ def test_invalid_validators_and_large_bodies_are_rejected(tmp_path: Path) -> Non
 
     async def run() -> None:
         async with (
-            listening(handle) as url,
+            serve_handler(handle) as url,
             ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact="me@example.com") as client,
         ):
             subject = archive("a", mementomap=f"{url}/map")
@@ -172,7 +172,7 @@ def test_invalid_validators_and_large_bodies_are_rejected(tmp_path: Path) -> Non
 def test_full_disk_does_not_replace_the_loaded_map(tmp_path: Path) -> None:
     """It is reported, and the next refresh may succeed."""
     url = "http://a.example/map"
-    client = Answers(reply(url, ROWS.encode()))
+    client = StubHttpClient(reply(url, ROWS.encode()))
     setup = HoldingsSetup(tmp_path, archive("a", mementomap=url), courier=client)
     (tmp_path / "cache").write_text("a file where the folder should be")
 

@@ -161,16 +161,16 @@ def test_unknown_members_are_ignored(tmp_path: Path) -> None:
 def test_only_the_end_of_a_log_is_read(tmp_path: Path) -> None:
     """In bounded time, whole lines only; a missing log has no entries."""
     path = tmp_path / "upstream.ndjson"
-    answers = [
+    responses = [
         UpstreamLogEntry("2026-01-31T12:00:00Z", "a", f"http://a.com/{number}", "timemap", "hit", "learned")
         for number in range(1_000)
     ]
-    path.write_bytes(b"".join(map(format_log_entry, answers)))
+    path.write_bytes(b"".join(map(format_log_entry, responses)))
     problems = Problems()
-    assert list(read_recent_responses(path, problems)) == answers
+    assert list(read_recent_responses(path, problems)) == responses
     some = list(read_recent_responses(path, problems, 10_000))
     assert 50 < len(some) < 100
-    assert some == answers[-len(some) :]
+    assert some == responses[-len(some) :]
     assert problems.total == 0
     assert list(read_recent_responses(tmp_path / "none", problems)) == []
     with pytest.raises(InputError):

@@ -70,10 +70,10 @@ def test_logged_outcomes_equal_learned_outcomes(tmp_path: Path) -> None:
     live, later = router(ARCHIVE), router(ARCHIVE)
     asyncio.run(log_all(path, router_=live))
     problems = Problems()
-    answers = list(read_recent_responses(path, problems))
-    assert {respond.uri.rpartition("/")[2]: respond.outcome for respond in answers} == LOGGED
+    responses = list(read_recent_responses(path, problems))
+    assert {respond.uri.rpartition("/")[2]: respond.outcome for respond in responses} == LOGGED
     assert problems.total == 0
-    assert later.learn_from_log(answers) == len(BEHAVIOURS)
+    assert later.learn_from_log(responses) == len(BEHAVIOURS)
     assert live.stats.accuracy("a") == RoutingAccuracy(learned_hits=2, learned_misses=2)
     assert later.stats.accuracy("a") == live.stats.accuracy("a")
     assert later.stats.rates.export_counts() == live.stats.rates.export_counts()

@@ -159,7 +159,7 @@ def test_new_holdings_are_used_at_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def archived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+def indexes_of_three_archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
     """Return indexes of three archives, with complete and compacted maps and filters, and the URLs of each."""
     folder = tmp_path_factory.mktemp("archived")
     urls_of = {}
@@ -183,10 +183,10 @@ def _spellings(address: str) -> list[str]:
 @pytest.mark.parametrize("with_filters", [False, True])
 @pytest.mark.parametrize("days", [0, 400])
 def test_every_indexed_page_is_routed_to_its_archive(
-    weight: float | None, with_filters: bool, days: int, archived: tuple[Path, dict[str, list[str]]]
+    weight: float | None, with_filters: bool, days: int, indexes_of_three_archives: tuple[Path, dict[str, list[str]]]
 ) -> None:
     """With complete and compacted maps, and any spelling of the URL."""
-    folder, urls_of = archived
+    folder, urls_of = indexes_of_three_archives
     holdings_ = MemoryHoldings()
     for name in urls_of:
         filters = [Filter.load(folder / f"{name}.filter")] if with_filters else []
@@ -206,10 +206,10 @@ def test_every_indexed_page_is_routed_to_its_archive(
 @settings(max_examples=40)
 @given(st.data())
 def test_routing_loses_no_holder_found_by_broadcast(
-    archived: tuple[Path, dict[str, list[str]]], data: st.DataObject
+    indexes_of_three_archives: tuple[Path, dict[str, list[str]]], data: st.DataObject
 ) -> None:
     """For all combinations of maps and filters."""
-    folder, urls_of = archived
+    folder, urls_of = indexes_of_three_archives
     kinds = data.draw(st.tuples(*(st.sampled_from(["map", "filter", "both", "none"]) for _ in urls_of)))
     holdings_ = MemoryHoldings()
     for name, kind in zip(urls_of, kinds, strict=True):

@@ -168,7 +168,7 @@ def test_long_timemaps_are_serialized_fast() -> None:
     found = result_of(rows)
     begin = time.perf_counter()
     sizes = {form: serialize_timemap(found, SERVICE_URLS, form).count(b"\n") for form in (*LINKED_FORMATS, "text")}
-    took = time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
     assert sizes["link"] == 100_000 + 6
     assert sizes["text"] == 100_000
-    assert took < 5
+    assert seconds < 5

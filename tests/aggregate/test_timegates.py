@@ -9,7 +9,7 @@ import pytest
 from tests.aggregate.stubs import FixedRouter, RecordingListener, make_archive, outcomes, timemap
 from tests.aggregate.tasks import run
 from tests.archives.helpers import make_http_client
-from tests.neighbours.faults import Faults, Talk, faulty
+from tests.external.fault_server import Exchange, FaultServer, run_fault_server
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.aggregate import (
@@ -35,7 +35,7 @@ GATE, MAP = f"/gate/{PAGE}", f"/map/{PAGE}"
 class SingleArchive:
     """An aggregator of one archive with a configurable TimeGate and TimeMap."""
 
-    def __init__(self, aggregator: MementoAggregator, server: Faults, listener: RecordingListener) -> None:
+    def __init__(self, aggregator: MementoAggregator, server: FaultServer, listener: RecordingListener) -> None:
         self.aggregator = aggregator
         self.server = server
         self.listener = listener
@@ -43,14 +43,14 @@ class SingleArchive:
     @property
     def requested(self) -> list[str]:
         """The kinds of requests to the archive."""
-        return [path.split("/")[1] for _, path in self.server.asked]
+        return [path.split("/")[1] for _, path in self.server.requests]
 
     async def select(self, date: str = LAST_MEMENTO, **freshness: bool) -> AggregateResult:
         """Find one memento."""
         return await self.aggregator.find(PAGE, RoutingOptions(closest_to=date), CacheControl(**freshness))
 
 
-Answering = Callable[[Talk], Awaitable[None]]
+Answering = Callable[[Exchange], Awaitable[None]]
 
 
 def run_with_archive(
@@ -58,12 +58,12 @@ def run_with_archive(
 ) -> None:
     """Run a test with an archive whose TimeGate and TimeMap respond like this."""
 
-    async def respond(talk: Talk) -> None:
-        await (gate if talk.path.startswith("/gate/") else listing)(talk)
+    async def respond(exchange: Exchange) -> None:
+        await (gate if exchange.path.startswith("/gate/") else listing)(exchange)
 
     async def watched() -> None:
         listener = RecordingListener()
-        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(respond) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, run_fault_server(respond) as server:
             archive = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             aggregator = MementoAggregator(
                 FixedRouter(archive), client, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[listener]
@@ -74,23 +74,23 @@ def run_with_archive(
     run(watched())
 
 
-async def hang(talk: Talk) -> None:
+async def hang(exchange: Exchange) -> None:
     """Never respond."""
-    await talk.gone()
+    await exchange.wait_closed()
 
 
-async def list_all(talk: Talk) -> None:
+async def list_all(exchange: Exchange) -> None:
     """Respond with a TimeMap."""
-    await talk.answer(200, timemap("a", [FIRST, OLD, NEW]))
+    await exchange.respond(200, timemap("a", [FIRST, OLD, NEW]))
 
 
-def redirecting(link: str = "") -> Answering:
+def redirecting_timegate(link: str = "") -> Answering:
     """Return a TimeGate that redirects to the closest memento."""
 
-    async def respond(talk: Talk) -> None:
-        wanted = talk.headers.get("accept-datetime")
-        date = NEW if wanted is None or dates.from_http(wanted) > "2015" else OLD
-        await talk.answer(302, location=f"http://a.example/{date}/{PAGE}", vary="accept-datetime", link=link)
+    async def respond(exchange: Exchange) -> None:
+        requested = exchange.headers.get("accept-datetime")
+        date = NEW if requested is None or dates.from_http(requested) > "2015" else OLD
+        await exchange.respond(302, location=f"http://a.example/{date}/{PAGE}", vary="accept-datetime", link=link)
 
     return respond
 
@@ -112,9 +112,9 @@ def test_a_timegate_is_enough(date: str, expected: str) -> None:
             (expected, "a", f"http://a.example/{expected}/{PAGE}")
         ]
         assert (outcomes(found), found.is_selection, single.requested) == ({"a": "hit"}, True, ["gate"])
-        assert single.listener.answers[0].endpoint == "timegate"
+        assert single.listener.upstream_results[0].endpoint == "timegate"
 
-    run_with_archive(work, redirecting(), hang)
+    run_with_archive(work, redirecting_timegate(), hang)
 
 
 def test_only_known_relations_are_listed() -> None:
@@ -138,16 +138,16 @@ def test_only_known_relations_are_listed() -> None:
         }
         assert (timemap_.timemaps[0].start, timemap_.timemaps[0].until) == (FIRST, NEW)
 
-    run_with_archive(without, redirecting(), hang)
-    run_with_archive(with_first, redirecting(f"{original}, {first}"), hang)
+    run_with_archive(without, redirecting_timegate(), hang)
+    run_with_archive(with_first, redirecting_timegate(f"{original}, {first}"), hang)
 
 
 def test_a_timegate_that_responds_with_the_memento() -> None:
     """Its headers are enough, however large it is."""
 
-    async def whole(talk: Talk) -> None:
+    async def whole(exchange: Exchange) -> None:
         headers = {"memento_datetime": dates.to_http(OLD), "content_location": f"/{OLD}/{PAGE}"}
-        await talk.answer(200, b"x" * 1_000_000, **headers)
+        await exchange.respond(200, b"x" * 1_000_000, **headers)
 
     async def work(single: SingleArchive) -> None:
         found = await single.select(OLD)
@@ -160,8 +160,8 @@ def test_a_timegate_that_responds_with_the_memento() -> None:
 def test_a_timegate_without_mementos_is_a_miss() -> None:
     """404 is its response to that; it is cached."""
 
-    async def missing(talk: Talk) -> None:
-        await talk.answer(404)
+    async def missing(exchange: Exchange) -> None:
+        await exchange.respond(404)
 
     async def work(single: SingleArchive) -> None:
         assert outcomes(await single.select(OLD)) == {"a": "miss"}
@@ -171,24 +171,26 @@ def test_a_timegate_without_mementos_is_a_miss() -> None:
     run_with_archive(work, missing, hang)
 
 
-async def _status_500(talk: Talk) -> None:
-    await talk.answer(500)
+async def _status_500(exchange: Exchange) -> None:
+    await exchange.respond(500)
 
 
-async def _page(talk: Talk) -> None:
-    await talk.answer(200, b"<p>Choose a date")
+async def _page(exchange: Exchange) -> None:
+    await exchange.respond(200, b"<p>Choose a date")
 
 
-async def _other_page(talk: Talk) -> None:
-    await talk.answer(302, location=f"http://a.example/{OLD}/{PAGE}", link='<http://other.example/>; rel="original"')
+async def _other_page(exchange: Exchange) -> None:
+    await exchange.respond(
+        302, location=f"http://a.example/{OLD}/{PAGE}", link='<http://other.example/>; rel="original"'
+    )
 
 
-async def _nowhere(talk: Talk) -> None:
-    await talk.answer(302, location="/gate/nowhere") if talk.path == GATE else await talk.answer(404)
+async def _nowhere(exchange: Exchange) -> None:
+    await exchange.respond(302, location="/gate/nowhere") if exchange.path == GATE else await exchange.respond(404)
 
 
-async def _broken(talk: Talk) -> None:
-    await talk.reset()
+async def _broken(exchange: Exchange) -> None:
+    await exchange.reset()
 
 
 @pytest.mark.parametrize("gate", [_status_500, _page, _other_page, _nowhere, _broken])
@@ -236,17 +238,17 @@ def test_a_cached_timemap_is_used_and_a_selection_is_no_timemap() -> None:
         assert (await single.select(NEW, no_cache=True)).is_selection
         assert single.requested == ["gate", "map", "gate"]
 
-    run_with_archive(work, redirecting(), list_all)
+    run_with_archive(work, redirecting_timegate(), list_all)
 
 
 def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
     """The closest memento of all is selected."""
 
-    async def respond(talk: Talk) -> None:
-        await (redirecting() if talk.path.startswith("/gate/") else list_all)(talk)
+    async def respond(exchange: Exchange) -> None:
+        await (redirecting_timegate() if exchange.path.startswith("/gate/") else list_all)(exchange)
 
     async def work() -> None:
-        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(respond) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, run_fault_server(respond) as server:
             both = make_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             plain = replace(both, id="b", timegate=None)
             async with MementoAggregator(FixedRouter(both, plain), client, VirtualClock()) as aggregator:
@@ -272,8 +274,8 @@ def test_a_timegate_that_names_no_usable_memento_has_failed(answer: tuple[int, d
     """That is neither a miss, nor does it say that the archive cannot be reached: its TimeMap is requested."""
     status, headers = answer
 
-    async def gate(talk: Talk) -> None:
-        await talk.answer(status, b"", **headers)
+    async def gate(exchange: Exchange) -> None:
+        await exchange.respond(status, b"", **headers)
 
     async def work(single: SingleArchive) -> None:
         found = await single.select(OLD)

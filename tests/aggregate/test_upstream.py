@@ -13,9 +13,9 @@ from tests.aggregate.stubs import Archives, hang, make_aggregator, make_archive,
 from tests.archives.clients.records import response
 from tests.archives.helpers import make_http_client
 from tests.archives.stubs import reply
+from tests.external import common_crawl, pywb
+from tests.external.fault_server import Exchange, run_fault_server
 from tests.http.harness import HASTY
-from tests.neighbours import common_crawl, pywb
-from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import (
     ArchiveRoute,
@@ -47,7 +47,7 @@ def warc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
     """Run pywb with the WARC."""
-    with pywb.serving_warcs([warc], tmp_path_factory.mktemp("pywb")) as (server,):
+    with pywb.serve_warcs([warc], tmp_path_factory.mktemp("pywb")) as (server,):
         yield server
 
 
@@ -68,11 +68,11 @@ def test_timemap_is_listed(server: pywb.Pywb) -> None:
 
     async def work() -> None:
         async with make_http_client() as client:
-            answer = await query(server.archive("a", ArchiveKind.MEMENTO), client)
-        assert [row.datetime for row in answer.mementos] == DATES
-        assert (answer.report.outcome, answer.final_outcome, answer.endpoint) == ("hit", "hit", "timemap")
-        assert (answer.report.reason, answer.report.mementos, answer.report.message) == ("requested", 2, "")
-        assert answer.report.duration_ms > 0
+            response = await query(server.archive("a", ArchiveKind.MEMENTO), client)
+        assert [row.datetime for row in response.mementos] == DATES
+        assert (response.report.outcome, response.final_outcome, response.endpoint) == ("hit", "hit", "timemap")
+        assert (response.report.reason, response.report.mementos, response.report.message) == ("requested", 2, "")
+        assert response.report.duration_ms > 0
 
     asyncio.run(work())
 
@@ -81,19 +81,19 @@ def test_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
     """A TimeGate links to its TimeMap; without one, its mementos are used and reported as incomplete."""
     there = replace(server.archive("a", ArchiveKind.MEMENTO), timemap=None, cdx=None)
 
-    async def gate(talk: Talk) -> None:
-        base = f"http://{talk.headers['host']}"
-        copy = f"{base}/20140210000001/{PAGE}"
-        if talk.path.startswith("/gate/"):
-            await talk.answer(302, location=copy, vary="accept-datetime", link=f'<{PAGE}>; rel="original"')
+    async def gate(exchange: Exchange) -> None:
+        base = f"http://{exchange.headers['host']}"
+        memento = f"{base}/20140210000001/{PAGE}"
+        if exchange.path.startswith("/gate/"):
+            await exchange.respond(302, location=memento, vary="accept-datetime", link=f'<{PAGE}>; rel="original"')
         else:
-            await talk.answer(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
+            await exchange.respond(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
 
     async def work() -> None:
-        async with make_http_client() as client, faulty(gate) as poor:
-            answer = await query(there, client)
-            assert [row.datetime for row in answer.mementos] == DATES
-            assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
+        async with make_http_client() as client, run_fault_server(gate) as poor:
+            response = await query(there, client)
+            assert [row.datetime for row in response.mementos] == DATES
+            assert (response.report.outcome, response.endpoint) == ("hit", "timegate")
             few = await query(Archive("g", "G", ArchiveKind.MEMENTO, timegate=f"{poor.url}/gate/"), client)
             assert [row.datetime for row in few.mementos] == DATES[:1]
             assert (few.report.outcome, few.final_outcome) == ("incomplete", "hit")
@@ -104,11 +104,11 @@ def test_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
 def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The URL is that of the WARC record."""
     monkeypatch.setenv("UNLOST_HOME", str(tmp_path))
-    rows = common_crawl.rows_of(warc, warc.name)
+    rows = common_crawl.read_rows(warc, warc.name)
 
     async def work() -> None:
         crawls = [common_crawl.Crawl("CC-MAIN-2016-07", rows)]
-        async with make_http_client() as client, common_crawl.serving(crawls) as server:
+        async with make_http_client() as client, common_crawl.fake_common_crawl(crawls) as server:
             crawl = Archive(
                 "cc",
                 "CC",
@@ -116,10 +116,10 @@ def test_captures_without_urls_get_record_urls(warc: Path, tmp_path: Path, monke
                 cdx=f"{server.url}/collinfo.json",
                 replay="http://127.0.0.1:9/{filename}",
             )
-            answer = await query(crawl, client)
-            assert [row.datetime for row in answer.mementos] == DATES
-            assert {row.uri.partition("#")[0] for row in answer.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
-            assert (answer.report.outcome, answer.endpoint) == ("hit", "timemap")
+            response = await query(crawl, client)
+            assert [row.datetime for row in response.mementos] == DATES
+            assert {row.uri.partition("#")[0] for row in response.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
+            assert (response.report.outcome, response.endpoint) == ("hit", "timemap")
             folder = await query(Archive("f", "F", ArchiveKind.FILES, folder=str(warc.parent)), client)
             assert [row.datetime for row in folder.mementos] == DATES
             assert len({row.uri for row in folder.mementos}) == 2
@@ -198,7 +198,7 @@ def test_unreadable_timemap_entries_are_reported() -> None:
 
     async def work() -> None:
         found = await query(make_archive("a"), Archives(a=",\n".join(lines).encode()))
-        assert [copy.uri for copy in found.mementos] == ["http://a.example/1/"]
+        assert [memento.uri for memento in found.mementos] == ["http://a.example/1/"]
         assert (found.report.outcome, found.final_outcome) == ("hit", "hit")
         assert found.report.message.startswith("2 parts of its list could not be read (")
         clean = await query(make_archive("a"), Archives(a=DATES))
@@ -269,24 +269,24 @@ def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, mo
     cut = body.index(b"/20150210000001/") + 12
     monkeypatch.setattr("unlost.archives.timemap.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
 
-    async def broken(talk: Talk) -> None:
+    async def broken(exchange: Exchange) -> None:
         sent, coding = body[:cut], ""
         if end in ("damaged", "coded"):
             sent, coding = zlib.compress(body, wbits=31)[:-40], "content-encoding: gzip\r\n"
         elif end == "large":
             sent = body
         length = {"large": len(body), "damaged": len(sent)}.get(end, 100_000)
-        await talk.say(f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n{coding}\r\n".encode(), sent)
+        await exchange.send(f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n{coding}\r\n".encode(), sent)
         if end == "hang":
-            await talk.gone()
+            await exchange.wait_closed()
         elif end == "reset":
             await asyncio.sleep(0.05)  # a reset discards what is not yet read
-            await talk.reset()
+            await exchange.reset()
         elif end != "large":
-            talk.writer.close()
+            exchange.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(broken) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, run_fault_server(broken) as server:
             found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         listed = [row.datetime for row in found.mementos]
         assert listed == datetimes[: len(listed)]
@@ -302,14 +302,16 @@ def test_mementos_before_a_broken_connection_are_listed(end: str, ended: str, mo
 def test_broken_body_without_mementos_has_the_outcome_of_the_error(end: str) -> None:
     """It is neither a miss nor malformed."""
 
-    async def broken(talk: Talk) -> None:
-        await talk.say(b'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n<http://example.com/>; rel="original",\n<htt')
+    async def broken(exchange: Exchange) -> None:
+        await exchange.send(
+            b'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n<http://example.com/>; rel="original",\n<htt'
+        )
         if end == "hang":
-            await talk.gone()
-        talk.writer.close()
+            await exchange.wait_closed()
+        exchange.writer.close()
 
     async def work() -> None:
-        async with make_http_client(retries=RETRIES["aggregate"]) as client, faulty(broken) as server:
+        async with make_http_client(retries=RETRIES["aggregate"]) as client, run_fault_server(broken) as server:
             found = await query(make_archive("a", timemap=f"{server.url}/"), client, 0.5 if end == "hang" else 10.0)
         assert found.report.outcome == found.final_outcome == {"hang": "timeout"}.get(end, end)
 
@@ -343,9 +345,9 @@ def test_memento_urls_are_escaped() -> None:
     ).encode()
 
     async def work() -> None:
-        answer = await query(make_archive("a"), Archives(a=lines))
-        assert len(answer.mementos) > 0
-        assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in answer.mementos)
+        response = await query(make_archive("a"), Archives(a=lines))
+        assert len(response.mementos) > 0
+        assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in response.mementos)
 
     asyncio.run(work())
 
@@ -380,8 +382,8 @@ def test_client_reports_failed_name_resolution() -> None:
 
     async def work() -> None:
         async with make_http_client(resolver=NoNames(), timeouts=HASTY) as client:
-            answer = await query(make_archive("a"), client)
-        assert answer.report.outcome == "dns"
+            response = await query(make_archive("a"), client)
+        assert response.report.outcome == "dns"
 
     asyncio.run(work())
 

@@ -30,7 +30,7 @@ def read(path: Path) -> list[UpstreamLogEntry]:
     return found
 
 
-async def written(log: UpstreamLog, count: int) -> None:
+async def wait_for_entries(log: UpstreamLog, count: int) -> None:
     """Wait until `count` entries are written or lost."""
     while log.written + log.lost < count:
         await asyncio.sleep(0.001)
@@ -69,7 +69,7 @@ def test_entries_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.Monk
             for number in range(5):
                 for entry in entries(100, 100 * number):
                     log.append(entry)
-                await written(log, 100 * (number + 1))
+                await wait_for_entries(log, 100 * (number + 1))
         assert len(clock.slept) == 5
 
     with monkeypatch.context() as patch:
@@ -89,7 +89,7 @@ def test_log_rotation_loses_no_entries(tmp_path: Path) -> None:
             for number in range(6):
                 for entry in entries(10, 10 * number):
                     log.append(entry)
-                await written(log, 10 * (number + 1))
+                await wait_for_entries(log, 10 * (number + 1))
                 if number % 3 == 0:
                     path.rename(tmp_path / f"log.{number}")
                 elif number == 1:
@@ -115,12 +115,12 @@ def test_entries_are_lost_on_a_full_disk(tmp_path: Path) -> None:
             for number in range(3):
                 for entry in entries(10, 10 * number):
                     log.append(entry)
-                await written(log, 10 * (number + 1))
+                await wait_for_entries(log, 10 * (number + 1))
             assert (log.written, log.lost) == (0, 30)
             path.unlink()
             for entry in entries(5):
                 log.append(entry)
-            await written(log, 35)
+            await wait_for_entries(log, 35)
             assert (log.written, log.lost) == (5, 30)
 
     asyncio.run(run())
@@ -151,7 +151,7 @@ def test_partial_line_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 patch.setattr(os, "write", cramped)
                 for entry in entries(10, 2):
                     log.append(entry)
-                await written(log, 10)
+                await wait_for_entries(log, 10)
             assert (log.written, log.lost) == (3, 7)
             for entry in entries(10, 20):
                 log.append(entry)
@@ -172,7 +172,7 @@ def test_entries_beyond_the_queue_are_counted_as_lost(tmp_path: Path) -> None:
             for entry in entries(250):
                 log.append(entry)  # the writer does not run
             assert log.lost == 150
-            await written(log, 250)
+            await wait_for_entries(log, 250)
             for entry in entries(10, 250):
                 log.append(entry)
         assert (log.written, log.lost) == (110, 150)

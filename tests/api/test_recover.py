@@ -74,10 +74,10 @@ def test_recovery_resumes_after_a_limit(archive: FakeArchive, tmp_path: Path) ->
     first = unlost.recover(SITE, tmp_path / "it", archives=[entry], limit=1)
     assert first.counts()["recovered"] == 1
     assert not (first.run and first.run.is_done)
-    copies = archive.count("replay")
+    mementos = archive.count("replay")
     again = unlost.recover(SITE, tmp_path / "it", archives=[entry])
     assert again.counts()["recovered"] == 4
-    assert archive.count("replay") == copies + 3
+    assert archive.count("replay") == mementos + 3
 
 
 def test_throttling_archive_is_reported_as_waiting(archive: FakeArchive, tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_interruption_raises_keyboard_interrupt(tmp_path: Path) -> None:
 
 def test_recovery_from_pywb_equals_its_source(tmp_path: Path) -> None:
     """An earlier recovery is served by pywb; the aggregator finds the page."""
-    from tests.neighbours.pywb import serving_warcs
+    from tests.external.pywb import serve_warcs
 
     with FakeArchive(CAPTURES) as archive:
         first = unlost.recover(SITE, tmp_path / "first", archives=[archive.registry_entry()])
     first.export(tmp_path / "site.warc.gz")
     (tmp_path / "servers").mkdir()
-    with serving_warcs([tmp_path / "site.warc.gz"], tmp_path / "servers") as (pywb,):
+    with serve_warcs([tmp_path / "site.warc.gz"], tmp_path / "servers") as (pywb,):
         entry = pywb.archive("pywb")
         again = unlost.recover(SITE, tmp_path / "again", archives=[entry])
         with unlost.Aggregator([entry]) as aggregator:

@@ -37,8 +37,8 @@ def test_unknown_name_raises_attribute_error() -> None:
 @pytest.mark.parametrize("before", ["", "import unlost.recovery.options; ", "from unlost.recovery import options; "])
 def test_recover_is_a_function_whatever_was_imported_before(before: str) -> None:
     """`unlost.recover` is a plain function: `help` shows its signature and documentation."""
-    shown = "inspect.isfunction(unlost.recover), inspect.signature(unlost.recover)"
-    code = f"import unlost; {before}import inspect; print({shown})"
+    displayed = "inspect.isfunction(unlost.recover), inspect.signature(unlost.recover)"
+    code = f"import unlost; {before}import inspect; print({displayed})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout.startswith(b"True (url: str, output: str | os.PathLike[str], *, archives:")
 

@@ -54,8 +54,8 @@ def revisit(
 
     def make(writer: WARCWriter) -> Any:  # noqa: ANN401  warcio has no types
         head = StatusAndHeaders(status, [("X-Again", "yes")], protocol="HTTP/1.1") if status else None
-        url, moment = of or ("http://elsewhere.example/", "2000-01-01T00:00:00Z")
-        record = writer.create_revisit_record(uri, digest, url, moment, head, {"WARC-Date": date})
+        url, timestamp = of or ("http://elsewhere.example/", "2000-01-01T00:00:00Z")
+        record = writer.create_revisit_record(uri, digest, url, timestamp, head, {"WARC-Date": date})
         if of is None:
             record.rec_headers.remove_header("WARC-Refers-To-Target-URI")
             record.rec_headers.remove_header("WARC-Refers-To-Date")
@@ -87,9 +87,9 @@ def run(task: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(task)
 
 
-def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
+def collect_all(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return everything that an async iterator yields."""
-    return run(helpers.listed(captures))
+    return run(helpers.collect_captures(captures))
 
 
 def body_of(fetched: FetchedCapture | None) -> bytes:

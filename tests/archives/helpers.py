@@ -17,7 +17,7 @@ def make_http_client(clock: Clock | None = None, **options: Any) -> ArchiveHttpC
     return ArchiveHttpClient(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 
-async def collected(captures: AsyncIterator[Listed]) -> tuple[list[Listed], ArchiveError | None]:
+async def collect_until_error(captures: AsyncIterator[Listed]) -> tuple[list[Listed], ArchiveError | None]:
     """Return all captures or pages of captures, and the error raised after them."""
     results: list[Listed] = []
     try:
@@ -28,6 +28,6 @@ async def collected(captures: AsyncIterator[Listed]) -> tuple[list[Listed], Arch
     return results, None
 
 
-async def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
+async def collect_captures(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return all captures; errors are raised."""
     return [capture async for capture in captures]

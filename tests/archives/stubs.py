@@ -13,19 +13,19 @@ def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> Htt
     return HttpResponse(url, status, fields, io.BytesIO(body), len(body))
 
 
-class Answers:
+class StubHttpClient:
     """An HTTP client with prepared responses by URL; other requests fail.
 
-    asked: the requested URLs in order.
+    requests: the requested URLs in order.
     """
 
     def __init__(self, *replies: HttpResponse) -> None:
         self._replies = {each.url: each for each in replies}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
         """Return the response. Raises FailedError."""
-        self.asked.append(request.url)
+        self.requests.append(request.url)
         if request.url not in self._replies:
             raise FailedError("no such server", archive.id, "refused")
         return self._replies[request.url]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.archives.archive_files import files, page, write
 from tests.archives.helpers import make_http_client
-from tests.neighbours.wayback_cdx import Stored, fake_wayback
+from tests.external.wayback_cdx import StoredCapture, fake_wayback
 from unlost import dates
 from unlost.archives import ArchiveClient, create_client, datetime_negotiation
 from unlost.errors import DateError
@@ -58,7 +58,7 @@ def test_files_return_the_closest_capture(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_remote_archives_return_the_closest_capture(kind: ArchiveKind) -> None:
     """By raw replay with the middle of the period, or by a TimeMap."""
-    stored = [Stored(uri, each) for uri, held in HELD.items() for each in held]
+    stored = [StoredCapture(uri, each) for uri, held in HELD.items() for each in held]
 
     async def query() -> None:
         async with fake_wayback(stored) as fake, make_http_client() as http_client:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.stubs import Answers, reply
+from tests.archives.stubs import StubHttpClient, reply
 from unlost.archives import MapLink, discover_maps, maps_in_headers, maps_in_page
 from unlost.registry import Archive, ArchiveKind
 
@@ -103,35 +103,35 @@ def test_hostile_pages_are_searched_in_bounded_time() -> None:
         urls_in_header(piece * (1 << 14))
 
 
-def discovered(*responses: object, timemap: object = None) -> tuple[list[str], list[str], int]:
+def discover(*responses: object, timemap: object = None) -> tuple[list[str], list[str], int]:
     """Return the maps found, the requested URLs, and the number of problems."""
-    http_client = Answers(*responses)  # type: ignore[arg-type]
+    http_client = StubHttpClient(*responses)  # type: ignore[arg-type]
     results = asyncio.run(discover_maps(ARCHIVE, http_client, PAGE, timemap))  # type: ignore[arg-type]
-    return [link.source for link in results.maps], http_client.asked, len(results.problems)
+    return [link.source for link in results.maps], http_client.requests, len(results.problems)
 
 
 def test_given_response_is_searched_first() -> None:
     """A map in a TimeMap response needs no further request."""
     response = reply("https://a.example/timemap/link/x", Link="</m>; rel=mementomap")
-    assert discovered(timemap=response) == (["Link header of https://a.example/timemap/link/x"], [], 0)
+    assert discover(timemap=response) == (["Link header of https://a.example/timemap/link/x"], [], 0)
 
 
 def test_home_page_is_searched_second() -> None:
     """Its headers and its head are searched."""
     page = reply(HOME, b"<link rel=mementomap href=m>", Content_Type="text/html")
-    assert discovered(page, timemap=reply("https://a.example/t")) == ([f"page {HOME}"], [HOME], 0)
-    assert discovered(reply(HOME, Link="</m>; rel=mementomap")) == ([f"Link header of {HOME}"], [HOME], 0)
+    assert discover(page, timemap=reply("https://a.example/t")) == ([f"page {HOME}"], [HOME], 0)
+    assert discover(reply(HOME, Link="</m>; rel=mementomap")) == ([f"Link header of {HOME}"], [HOME], 0)
 
 
 def test_timegate_is_searched_third() -> None:
     """Only its headers are searched, since its body is an archived page."""
     gate = "https://a.example/timegate/http://example.com/"
     linked = reply(gate, status=302, Link="</m>; rel=mementomap")
-    assert discovered(reply(HOME), linked) == ([f"Link header of {gate}"], [HOME, gate], 0)
+    assert discover(reply(HOME), linked) == ([f"Link header of {gate}"], [HOME, gate], 0)
     archived = reply(gate, b"<link rel=mementomap href=m>", Content_Type="text/html")
-    assert discovered(reply(HOME), archived) == ([], [HOME, gate], 0)
+    assert discover(reply(HOME), archived) == ([], [HOME, gate], 0)
 
 
 def test_failures_are_reported() -> None:
     """A failed home page does not prevent further requests."""
-    assert discovered() == ([], [HOME, "https://a.example/timegate/http://example.com/"], 2)
+    assert discover() == ([], [HOME, "https://a.example/timegate/http://example.com/"], 2)

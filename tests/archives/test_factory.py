@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.stubs import Answers
+from tests.archives.stubs import StubHttpClient
 from unlost.archives import create_client
 from unlost.errors import UsageError
 from unlost.registry import Archive, ArchiveKind
@@ -24,12 +24,12 @@ def test_every_kind_has_a_client(kind: ArchiveKind, tmp_path: Path) -> None:
         else "http://a.example/{datetime}/{uri}",
         folder=str(tmp_path),
     )
-    http_client = Answers()
+    http_client = StubHttpClient()
     assert create_client(archive, http_client).archive is archive
-    assert http_client.asked == []
+    assert http_client.requests == []
 
 
 def test_live_web_is_not_a_registry_archive() -> None:
     """A registry cannot contain it, so jobs of the service never send requests to live sites."""
     with pytest.raises(UsageError, match="no client for"):
-        create_client(Archive("live", "Live", ArchiveKind.LIVE), Answers())
+        create_client(Archive("live", "Live", ArchiveKind.LIVE), StubHttpClient())

@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.archive_files import files
 from tests.archives.helpers import make_http_client
-from tests.neighbours import nginx
-from tests.neighbours.common_crawl import Crawl, rows_of, serving
+from tests.external import nginx
+from tests.external.common_crawl import Crawl, fake_common_crawl, read_rows
 from tests.real_data import DATA
 from unlost.archives import ArchiveClient, CommonCrawlClient, FetchedCapture
 from unlost.capture import Capture
@@ -45,11 +45,11 @@ def read_by_warcio(path: Path) -> Iterator[Expected]:
         for record in ArchiveIterator(file):
             if record.rec_type == "response" and record.rec_headers.get_header("WARC-Target-URI").startswith("http"):
                 is_brotli = record.http_headers.get_header("Content-Encoding") == "br"
-                moment = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
+                timestamp = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
                 raw = record.raw_stream.read() if is_brotli else b""  # warcio would need another package for Brotli
                 body = brotli.decompress(raw) if is_brotli else record.content_stream().read()
                 url = record.rec_headers.get_header("WARC-Target-URI")
-                yield url, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
+                yield url, timestamp, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
 
 
 def digest(stored: FetchedCapture | None) -> str:
@@ -62,8 +62,8 @@ def digest(stored: FetchedCapture | None) -> str:
 async def compare_records(client: ArchiveClient, expected: list[Expected]) -> Counter[str]:
     """Fetch every record read by warcio, and count the outcomes."""
     results: Counter[str] = Counter()
-    for url, moment, body, is_brotli in expected:
-        same = [c async for c in client.captures(url) if c.datetime == moment and c.uri == url]
+    for url, timestamp, body, is_brotli in expected:
+        same = [c async for c in client.captures(url) if c.datetime == timestamp and c.uri == url]
         fetched = [each for capture in same if not capture.revisit for each in [await _digest(client, capture)]]
         assert body in fetched
         results["brotli" if is_brotli else "same"] += 1
@@ -127,13 +127,13 @@ def test_damaged_and_unusual_files_are_served() -> None:
 def test_common_crawl_of_real_records(tmp_path: Path) -> None:
     """All records of two real WARCs are fetched by range and equal those read by warcio."""
     crawls = [
-        Crawl("CC-MAIN-2020-45", rows_of(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
-        Crawl("CC-MAIN-2008-2009", rows_of(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
+        Crawl("CC-MAIN-2020-45", read_rows(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
+        Crawl("CC-MAIN-2008-2009", read_rows(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
     ]
     expected = [each for name in NAMES[:2] for each in read_by_warcio(WARCS / name)]
 
     async def fetched(port: int) -> tuple[Counter[str], int]:
-        async with serving(crawls) as fake:
+        async with fake_common_crawl(crawls) as fake:
             archive = Archive(
                 "cc",
                 "Common Crawl",
@@ -145,5 +145,5 @@ def test_common_crawl_of_real_records(tmp_path: Path) -> None:
                 client = CommonCrawlClient(archive, http_client)
                 return await compare_records(client, expected), client.problems.total
 
-    with nginx.serving(WARCS, tmp_path) as port:
+    with nginx.serve_folder(WARCS, tmp_path) as port:
         assert asyncio.run(fetched(port)) == ({"same": 268, "brotli": 11}, 0)

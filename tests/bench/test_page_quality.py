@@ -1,4 +1,4 @@
-"""The bench of page verdicts on labelled pages: its intervals, its labels, and that a blind report is kept."""
+"""Tests of the page quality benchmark: intervals, labels, and protection of blind reports."""
 
 import base64
 import gzip
@@ -23,24 +23,24 @@ def _write_pages(path: Path) -> None:
 
 
 def test_wilson_interval_contains_the_proportion() -> None:
-    """The interval is that of the textbook, stays within 0 and 1, and is everything where nothing was counted."""
-    assert [round(bound, 4) for bound in page_quality.wilson(5, 10)] == [0.2366, 0.7634]
-    assert [round(bound, 3) for bound in page_quality.wilson(0, 100)] == [0.0, 0.037]
-    assert page_quality.wilson(100, 100)[1] == 1
-    assert page_quality.wilson(0, 0) == (0, 1)
+    """The interval agrees with published values, stays within 0 and 1, and is [0, 1] without pages."""
+    assert [round(bound, 4) for bound in page_quality.wilson_interval(5, 10)] == [0.2366, 0.7634]
+    assert [round(bound, 3) for bound in page_quality.wilson_interval(0, 100)] == [0.0, 0.037]
+    assert page_quality.wilson_interval(100, 100)[1] == 1
+    assert page_quality.wilson_interval(0, 0) == (0, 1)
 
 
-def test_pages_are_judged_with_their_labels(tmp_path: Path) -> None:
-    """A row becomes a page with its repository, its language without region, and the verdict of the product."""
+def test_pages_are_classified_with_their_labels(tmp_path: Path) -> None:
+    """A row yields repository, language without region, and the verdict of the classifier."""
     _write_pages(tmp_path / "pages.jsonl.gz")
-    good, bad = page_quality.judge_pages(tmp_path / "pages.jsonl.gz")
+    good, bad = page_quality.classify_pages(tmp_path / "pages.jsonl.gz")
     assert (good.repository, good.lang, good.verdict) == ("b/good", "en", None)
     assert bad.verdict is not None
     assert bad.verdict.kind == "soft-404"
 
 
 def test_a_blind_report_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second blind run on the same day fails and leaves the report as it was."""
+    """A second blind run on the same day fails and leaves the report unchanged."""
     monkeypatch.setattr(page_quality, "PAGES", tmp_path / "pages.jsonl.gz")
     monkeypatch.setattr(page_quality, "RESULTS", tmp_path)
     _write_pages(page_quality.PAGES)
@@ -55,7 +55,7 @@ def test_a_blind_report_is_never_overwritten(tmp_path: Path, monkeypatch: pytest
 def test_missing_pages_are_skipped_with_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the data folder the bench says that it is skipped, and writes nothing."""
+    """Without the data folder, the benchmark prints that it is skipped and writes nothing."""
     monkeypatch.setattr(page_quality, "PAGES", tmp_path / "pages.jsonl.gz")
     monkeypatch.setattr(page_quality, "RESULTS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["page_quality"])

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours.nginx import site as served
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.external.nginx import serve_site as served
+from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.recovery.registry import registry
-from tests.watch.decaying.archives import address
+from tests.watch.decaying.archives import file_url
 from tests.watch.decaying.web import DecayingWeb
 
 Completed = subprocess.CompletedProcess[bytes]
@@ -57,13 +57,13 @@ def base(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def captures(base: str, end: str = ".html") -> list[Stored]:
+def captures(base: str, end: str = ".html") -> list[StoredCapture]:
     """Return captures of all files with an extension."""
-    return [Stored(address(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
+    return [StoredCapture(file_url(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
 
 
 @asynccontextmanager
-async def archives(home: Home, stored: list[Stored]) -> AsyncIterator[FakeWayback]:
+async def archives(home: Home, stored: list[StoredCapture]) -> AsyncIterator[FakeWayback]:
     """Run an archive that lists URLs, and write the registry."""
     async with fake_wayback(stored) as server:
         registry(home.registry, server.archive())

@@ -18,8 +18,8 @@ from threading import Thread
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.process import free_port
 from tests.warc.warcs import member, record
 from unlost.http import FileLimitStore
 
@@ -202,7 +202,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
     (folder / "templates" / "index.html").write_text(
         '<!DOCTYPE html><html><head><link rel="mementomap" href="/static/map.ukvs"></head><body>Welcome</body></html>'
     )
-    with pywb.serving(folder / "a.cdxj", folder, folder) as server:
+    with pywb.serve_index(folder / "a.cdxj", folder, folder) as server:
         yield server
 
 

@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from tests.cli.check_environment import WEB, Completed, Home, archives, base, captures, home
-from tests.crawl.live_site import Page, html, moved, serve_live_site, sitemap, text
-from tests.neighbours.listening import listening
-from tests.neighbours.wayback_cdx import Stored
+from tests.crawl.live_site import Page, html, redirect_to, serve_live_site, sitemap, text
+from tests.external.local_server import serve_handler
+from tests.external.wayback_cdx import StoredCapture
 from tests.recovery.registry import registry
 from tests.warc.warcs import PAGE, record
-from tests.watch.decaying.archives import address
+from tests.watch.decaying.archives import file_url
 from unlost.registry import Archive, ArchiveKind, RequestKind
 
 __all__ = ["base", "home"]
@@ -31,7 +31,7 @@ def test_check_reports_states_and_saves_files(home: Home, base: str, tmp_path: P
     save, page = tmp_path / "vulnerable.txt", tmp_path / "page.html"
 
     async def run() -> Completed:
-        async with archives(home, [*captures(base), Stored(f"{base}old.html", "20200101000000")]):
+        async with archives(home, [*captures(base), StoredCapture(f"{base}old.html", "20200101000000")]):
             return await home.run("check", base, "--save", str(save), "--html", str(page))
 
     done = asyncio.run(run())
@@ -46,7 +46,7 @@ def test_check_reports_states_and_saves_files(home: Home, base: str, tmp_path: P
     assert "Hand these addresses to archives" in out
     assert f"next: the URLs in {save} can be given to https://web.archive.org/save" in done.stderr.decode()
     saved = save.read_text().splitlines()
-    assert set(saved) == {address(base, path) for path in files if path not in html}
+    assert set(saved) == {file_url(base, path) for path in files if path not in html}
     assert "<h1>What would come back</h1>" in page.read_text()
     assert home.unfinished == []
 
@@ -87,7 +87,7 @@ def test_listed_urls_are_checked(home: Home, base: str, tmp_path: Path) -> None:
     listed.write_text(f"# mine\n{base}bin1/pg1-1.html\n{base}bin1/gone.html\nmailto:a@b\n{base}bin2/pg2-1.pdf\n")
 
     async def run() -> Completed:
-        async with archives(home, [Stored(f"{base}bin1/gone.html", "20240101000000"), *captures(base)]):
+        async with archives(home, [StoredCapture(f"{base}bin1/gone.html", "20240101000000"), *captures(base)]):
             return await home.run("check", "--urls", str(listed), "--json")
 
     done = asyncio.run(run())
@@ -125,7 +125,7 @@ def test_sitemap_option_requests_no_linked_pages(home: Home) -> None:
             "/": html("/linked", more='<img src="/i.png">'),
             "/sitemap.xml": sitemap("{base}/named", "{base}/folder"),
             "/named": html("/linked2"),
-            "/folder": moved("/folder/"),
+            "/folder": redirect_to("/folder/"),
             "/folder/": html("/linked3"),
         }.get(path)
 
@@ -166,9 +166,9 @@ def test_warc_is_checked_without_visiting_the_site(home: Home, tmp_path: Path) -
     warc.write_bytes(b"".join(record(number=number, uri="http://site.example/{}") for number in range(6)))
 
     async def run() -> Completed:
-        async with archives(home, [Stored("http://site.example/3", "20240101000000")]) as server:
+        async with archives(home, [StoredCapture("http://site.example/3", "20240101000000")]) as server:
             done = await home.run("check", "--warc", str(warc), "--json")
-            assert len(server.asked) == 1
+            assert len(server.requests) == 1
             return done
 
     resources, summary = json_output(asyncio.run(run()))
@@ -190,7 +190,9 @@ def test_guide_shows_the_output(home: Home, tmp_path: Path) -> None:
     archived = ["", "about.html", "news/1.html", "news/2.html", "images/a.png"]
 
     async def run() -> Completed:
-        async with archives(home, [Stored(f"http://site.example/{path}", "20250526000000") for path in archived]):
+        async with archives(
+            home, [StoredCapture(f"http://site.example/{path}", "20250526000000") for path in archived]
+        ):
             return await home.run("check", "--warc", str(warc), "--judge", "20")
 
     done = asyncio.run(run())
@@ -208,16 +210,16 @@ def test_failed_archive_leaves_the_check_unfinished(home: Home, base: str) -> No
             async def handle(request: web.BaseRequest) -> web.StreamResponse:
                 return web.Response(status=400) if broken else await server.handle(request)
 
-            async with listening(handle) as single:
+            async with serve_handler(handle) as single:
                 timemap = f"{single}/web/timemap/link/"
                 registry(
                     home.registry, server.archive(), Archive("single", "Single", ArchiveKind.MEMENTO, timemap=timemap)
                 )
                 first = await home.run("check", base, "--json")
                 nonlocal_broken(False)
-                before = len(server.asked)
+                before = len(server.requests)
                 second = await home.run("check", base, "--json")
-                return first, second, len(server.asked) - before
+                return first, second, len(server.requests) - before
 
     def nonlocal_broken(value: bool) -> None:
         nonlocal broken
@@ -274,7 +276,7 @@ def test_limit_bounds_an_endless_site(home: Home) -> None:
             links = "".join(f'<a href="/{word}{letter}/">{letter}</a>' for letter in "abcdefgh")
             return web.Response(text=f"<p>{word}{links}", content_type="text/html")
 
-        async with listening(endless) as site, archives(home, []):
+        async with serve_handler(endless) as site, archives(home, []):
             return await home.run("check", f"{site}/", "--limit", "50", "--json"), count
 
     done, count = asyncio.run(run())
@@ -316,13 +318,13 @@ def test_bad_captures_do_not_count(home: Home) -> None:
     async def run() -> tuple[Completed, Completed, list[str], str]:
         async with serve_live_site(pages) as site:
             stored = [
-                Stored(f"{site.url}/", "20240101000000", TEXT),
-                Stored(f"{site.url}/good", "20240101000000", TEXT),
-                Stored(f"{site.url}/older", "20200101000000", TEXT),
-                Stored(f"{site.url}/older", "20240101000000", PARKED),
-                Stored(f"{site.url}/parked", "20200101000000", MISSING),
-                Stored(f"{site.url}/parked", "20240101000000", PARKED),
-                Stored(f"{site.url}/missing", "20240101000000", MISSING),
+                StoredCapture(f"{site.url}/", "20240101000000", TEXT),
+                StoredCapture(f"{site.url}/good", "20240101000000", TEXT),
+                StoredCapture(f"{site.url}/older", "20200101000000", TEXT),
+                StoredCapture(f"{site.url}/older", "20240101000000", PARKED),
+                StoredCapture(f"{site.url}/parked", "20200101000000", MISSING),
+                StoredCapture(f"{site.url}/parked", "20240101000000", PARKED),
+                StoredCapture(f"{site.url}/missing", "20240101000000", MISSING),
             ]
             async with archives(home, stored) as server:
                 done = await home.run("check", f"{site.url}/", "--judge", "50", "--json")
@@ -352,10 +354,10 @@ def test_archive_without_replay_is_not_queried_for_every_page(home: Home) -> Non
 
     async def run() -> tuple[Completed, int]:
         async with serve_live_site(pages) as site:
-            stored = [Stored(f"{site.url}{path}", "20240101000000", TEXT) for path in pages]
+            stored = [StoredCapture(f"{site.url}{path}", "20240101000000", TEXT) for path in pages]
             async with archives(home, stored) as server:
                 server.excluded["id_/"] = "RobotAccessControlException"
-                return await home.run("check", f"{site.url}/", "--judge", "30", "--json"), len(server.asked)
+                return await home.run("check", f"{site.url}/", "--judge", "30", "--json"), len(server.requests)
 
     done, requests = asyncio.run(run())
     _, summary = json_output(done)

@@ -18,8 +18,8 @@ from aiohttp import web
 from tests.archives.sampling.killable import Commands, commands
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.live_site import Page, html, serve_live_site
-from tests.neighbours.listening import listening
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.local_server import serve_handler
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.process_killer import RequestKiller
 from tests.recovery.background_server import run_in_background
 from tests.recovery.registry import registry
@@ -79,14 +79,16 @@ async def run_servers(killer: RequestKiller) -> AsyncIterator[Servers]:
 
     async with (
         serve_live_site(page) as site,
-        listening(counted("lister", found.lister)) as found.lister.base,
-        listening(counted("single", found.single)) as found.single.base,
+        serve_handler(counted("lister", found.lister)) as found.lister.base,
+        serve_handler(counted("single", found.single)) as found.single.base,
     ):
         found.site = site.url
         body = TEXT.encode()
-        found.lister.stored += [Stored(f"{site.url}/{number}", "20240101000000", body) for number in range(4)]
-        found.lister.stored += [Stored(f"{site.url}/gone1", "20230101000000", body)]
-        found.single.stored += [Stored(f"{site.url}/{number}", "20240201000000", body) for number in range(3, 8)]
+        found.lister.captures += [StoredCapture(f"{site.url}/{number}", "20240101000000", body) for number in range(4)]
+        found.lister.captures += [StoredCapture(f"{site.url}/gone1", "20230101000000", body)]
+        found.single.captures += [
+            StoredCapture(f"{site.url}/{number}", "20240201000000", body) for number in range(3, 8)
+        ]
         yield found
 
 
@@ -97,37 +99,37 @@ def killer() -> RequestKiller:
 
 
 @pytest.fixture(scope="module")
-def running(killer: RequestKiller) -> Iterator[Servers]:
+def servers(killer: RequestKiller) -> Iterator[Servers]:
     """Run the servers."""
     with run_in_background(run_servers(killer)) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def starting() -> Iterator[Commands]:
+def command_starter() -> Iterator[Commands]:
     """Prepare to start commands."""
     with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
         yield ready
 
 
-def prepare(folder: Path, running: Servers) -> Path:
+def prepare(folder: Path, servers: Servers) -> Path:
     """Make a home and a registry; return the registry."""
     (folder / "home").mkdir(parents=True)
-    running.requests.clear()
-    return registry(folder / "archives.toml", *running.archives())
+    servers.requests.clear()
+    return registry(folder / "archives.toml", *servers.archives())
 
 
-def check(running: Servers, folder: Path, *more: str) -> list[str]:
+def check(servers: Servers, folder: Path, *more: str) -> list[str]:
     """Return the arguments of a check of the site."""
     return [
-        "check", f"{running.site}/", "--archives", str(folder / "archives.toml"), "--delay", "0", "--judge", "3", *more,
+        "check", f"{servers.site}/", "--archives", str(folder / "archives.toml"), "--delay", "0", "--judge", "3", *more,
     ]  # fmt: skip
 
 
-def watch(running: Servers, folder: Path, *more: str) -> list[str]:
+def watch(servers: Servers, folder: Path, *more: str) -> list[str]:
     """Return the arguments of a visit of the site."""
     return [
-        "watch", f"{running.site}/", "--once", "--archives", str(folder / "archives.toml"), "--delay", "0",
+        "watch", f"{servers.site}/", "--once", "--archives", str(folder / "archives.toml"), "--delay", "0",
         "--history", str(folder / "h.sqlite"), *more,
     ]  # fmt: skip
 
@@ -148,9 +150,9 @@ def kill_repeatedly(
     round_: int,
     words: list[str],
     folder: Path,
-    starting: Commands,
+    command_starter: Commands,
     killer: RequestKiller,
-    running: Servers,
+    servers: Servers,
     first: int = 5,
 ) -> bool:
     """Start a command and kill it, `POINTS` times; return whether it has unfinished work.
@@ -162,10 +164,10 @@ def kill_repeatedly(
     for point in range(POINTS):
         after = random_.randint(1, 5 if point else first)
         delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
-        print(f"round {round_}, point {point}: request {after}, {delay} s later, of {len(running.requests)}")
+        print(f"round {round_}, point {point}: request {after}, {delay} s later, of {len(servers.requests)}")
         killer.plan(after, delay)
-        killer.set_process(starting.start(folder / "home", words))
-        code = starting.ended()
+        killer.set_process(command_starter.start(folder / "home", words))
+        code = command_starter.ended()
         killer.finish()
         if code == 0 and point:
             return False  # on a busy machine a kill may come so late that all is done before it
@@ -180,38 +182,38 @@ def repeated_requests(requests: list[str]) -> int:
 
 @pytest.fixture(scope="module")
 def check_undisturbed(
-    running: Servers, tmp_path_factory: pytest.TempPathFactory
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Run a check without a kill; return its output and its requests."""
     folder = tmp_path_factory.mktemp("check")
-    prepare(folder, running)
-    found = run_to_end(folder, check(running, folder))
+    prepare(folder, servers)
+    found = run_to_end(folder, check(servers, folder))
     assert found[-1]["states"] == {
         "replicated": 8, "endangered": 1, "vulnerable": 23, "unrecoverable": 2, "unknown": 0,
     }  # fmt: skip
     assert found[-1]["judged"]["of"] == 3
-    return found, list(running.requests)
+    return found, list(servers.requests)
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_killed_check_resumes(
     round_: int,
-    running: Servers,
-    starting: Commands,
+    servers: Servers,
+    command_starter: Commands,
     killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
     """The result is that of an undisturbed check; only requests in flight are repeated."""
-    prepare(tmp_path, running)
-    is_left = kill_repeatedly(round_, check(running, tmp_path), tmp_path, starting, killer, running)
-    before = [] if is_left else list(running.requests)  # a finished check is removed, and the next starts from scratch
-    running.requests[: len(before)] = []
-    assert run_to_end(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
-    # To the site, to both archives, and to one of them for copies, there is one request at a time, or a few.
-    for requests in filter(None, (before, running.requests)):
+    prepare(tmp_path, servers)
+    is_left = kill_repeatedly(round_, check(servers, tmp_path), tmp_path, command_starter, killer, servers)
+    before = [] if is_left else list(servers.requests)  # a finished check is removed, and the next starts from scratch
+    servers.requests[: len(before)] = []
+    assert run_to_end(tmp_path, check(servers, tmp_path)) == check_undisturbed[0]
+    # Requests to the site, to both archives and for captures from one of them are sent one at a time, or a few.
+    for requests in filter(None, (before, servers.requests)):
         assert repeated_requests(requests) <= repeated_requests(check_undisturbed[1]) + 4 * POINTS
-    assert set(running.requests) == set(check_undisturbed[1])
+    assert set(servers.requests) == set(check_undisturbed[1])
     assert not list((tmp_path / "home" / "state" / "checks").iterdir())
 
 
@@ -238,59 +240,59 @@ def stored_visits(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 @pytest.fixture(scope="module")
 def watch_undisturbed(
-    running: Servers, tmp_path_factory: pytest.TempPathFactory
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, list[tuple[object, ...]]], list[str]]:
     """Visit the site twice without a kill; return the stored visits and the requests."""
     folder = tmp_path_factory.mktemp("watch")
-    prepare(folder, running)
+    prepare(folder, servers)
     for _ in range(2):
-        run_to_end(folder, watch(running, folder))
+        run_to_end(folder, watch(servers, folder))
     found = stored_visits(folder)
     assert [row[4:9] for row in found["visit"]] == [(8, 1, 23, 2, 0)] * 2
-    return found, list(running.requests)
+    return found, list(servers.requests)
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_killed_visit_resumes(
     round_: int,
-    running: Servers,
-    starting: Commands,
+    servers: Servers,
+    command_starter: Commands,
     killer: RequestKiller,
     watch_undisturbed: tuple[dict[str, list[tuple[object, ...]]], list[str]],
     tmp_path: Path,
 ) -> None:
     """The history is that of two undisturbed visits, whichever was killed; no files are left over."""
-    prepare(tmp_path, running)
-    if round_ % 2:  # the second one looks at known pages first
-        run_to_end(tmp_path, watch(running, tmp_path))
-    if kill_repeatedly(round_, watch(running, tmp_path), tmp_path, starting, killer, running, first=25):
-        run_to_end(tmp_path, watch(running, tmp_path))
+    prepare(tmp_path, servers)
+    if round_ % 2:  # the second one visits known pages first
+        run_to_end(tmp_path, watch(servers, tmp_path))
+    if kill_repeatedly(round_, watch(servers, tmp_path), tmp_path, command_starter, killer, servers, first=25):
+        run_to_end(tmp_path, watch(servers, tmp_path))
     if not round_ % 2:
-        run_to_end(tmp_path, watch(running, tmp_path))
+        run_to_end(tmp_path, watch(servers, tmp_path))
     assert stored_visits(tmp_path) == watch_undisturbed[0]
-    # A look at the site, robots.txt and up to nine pages, is of one moment: it is made again if it was interrupted.
-    assert len(running.requests) <= len(watch_undisturbed[1]) + (10 + 4) * POINTS
-    is_looked_at = len(running.requests) <= len(watch_undisturbed[1]) + 4 * POINTS
+    # An interrupted visit of the site (robots.txt and up to nine pages) is repeated from the start.
+    assert len(servers.requests) <= len(watch_undisturbed[1]) + (10 + 4) * POINTS
+    is_looked_at = len(servers.requests) <= len(watch_undisturbed[1]) + 4 * POINTS
     print("nothing but what was on its way was asked again" if is_looked_at else "a look was made again")
-    assert set(running.requests) == set(watch_undisturbed[1])
+    assert set(servers.requests) == set(watch_undisturbed[1])
     assert [each.name for each in tmp_path.glob("h.sqlite*")] == ["h.sqlite"]
 
 
 @pytest.mark.parametrize("after", [5, 50])
 def test_interrupted_check_resumes(
     after: int,
-    running: Servers,
+    servers: Servers,
     killer: RequestKiller,
     check_undisturbed: tuple[list[dict[str, Any]], list[str]],
     tmp_path: Path,
 ) -> None:
     """The exit code is 130, no result is printed, and the same command resumes."""
-    prepare(tmp_path, running)
+    prepare(tmp_path, servers)
     environment = {
         "PATH": os.environ["PATH"], "UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org",
     }  # fmt: skip
     killer.plan(after, None, signal.SIGINT)
-    command = [str(UNLOST), *check(running, tmp_path, "--save", str(tmp_path / "list.txt"))]
+    command = [str(UNLOST), *check(servers, tmp_path, "--save", str(tmp_path / "list.txt"))]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         killer.set_process(process.pid)
         output, errors = process.communicate(timeout=60)
@@ -298,5 +300,5 @@ def test_interrupted_check_resumes(
     assert (process.returncode, output) == (130, b"")
     assert errors.strip().endswith(b"unlost: interrupted")
     assert not (tmp_path / "list.txt").exists()
-    assert run_to_end(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
-    assert repeated_requests(running.requests) <= repeated_requests(check_undisturbed[1]) + 4
+    assert run_to_end(tmp_path, check(servers, tmp_path)) == check_undisturbed[0]
+    assert repeated_requests(servers.requests) <= repeated_requests(check_undisturbed[1]) + 4

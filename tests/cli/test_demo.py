@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours.pywb import WAYBACK
+from tests.external.pywb import WAYBACK
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def temporary(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(temporary: Path, *words: str, stdin: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[str]]:
+def run_demo(temporary: Path, *words: str, stdin: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[str]]:
     """Run it in the background, and kill it at the end."""
     environment = {
         **os.environ,
@@ -90,11 +90,11 @@ def test_without_a_terminal_it_ends(temporary: Path) -> None:
 
 def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
     """The exit code is 0, and no file is left."""
-    with running(temporary, "--wait", "--json") as process:
+    with run_demo(temporary, "--wait", "--json") as process:
         assert process.stdout is not None
         result = json.loads(process.stdout.readline())
-        with urllib.request.urlopen(result["page"], timeout=30) as answer:  # noqa: S310  our own
-            assert b"A lost site comes back" in answer.read()
+        with urllib.request.urlopen(result["page"], timeout=30) as response:  # noqa: S310  our own
+            assert b"A lost site comes back" in response.read()
         assert result["served_pages"] == 16
         assert len(list(temporary.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
@@ -105,16 +105,16 @@ def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
 
 def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
     """It prints the URL of the page, and at the end what it removed."""
-    ours, theirs = os.openpty()
+    ours, reference = os.openpty()
     try:
-        with running(temporary, stdin=theirs) as process:
+        with run_demo(temporary, stdin=reference) as process:
             read_until(process, "See it all")
             read_until(process, "  unlost recover")
             process.send_signal(signal.SIGINT)
             assert process.communicate(timeout=60) == ("Ended: archives and page are gone, and so are all files\n", "")
     finally:
         os.close(ours)
-        os.close(theirs)
+        os.close(reference)
     assert (process.returncode, list(temporary.iterdir())) == (0, [])
 
 
@@ -129,7 +129,7 @@ def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
 )
 def test_interruption_leaves_no_files(temporary: Path, step: str) -> None:
     """Ctrl-C ends it with 130, also if it is sent twice."""
-    with running(temporary, "--wait") as process:
+    with run_demo(temporary, "--wait") as process:
         read_until(process, step)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
@@ -141,7 +141,7 @@ def test_interruption_leaves_no_files(temporary: Path, step: str) -> None:
 def test_pywb_gives_the_same_result(temporary: Path, tmp_path: Path) -> None:
     """Three pywb servers end with the demo; with `--keep` the files stay."""
     folder = tmp_path / "kept"
-    with running(temporary, "--no-wait", "--json", "--pywb", str(WAYBACK), "--keep", str(folder)) as process:
+    with run_demo(temporary, "--no-wait", "--json", "--pywb", str(WAYBACK), "--keep", str(folder)) as process:
         output, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr) == (0, "")
     result = json.loads(output)
@@ -159,7 +159,7 @@ def test_pywb_gives_the_same_result(temporary: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_pywb_ends_with_the_demo(temporary: Path, sign: signal.Signals) -> None:
     """If it is interrupted, and if it is killed."""
-    with running(temporary, "--wait", "--pywb", str(WAYBACK)) as process:
+    with run_demo(temporary, "--wait", "--pywb", str(WAYBACK)) as process:
         read_until(process, "Each publishes")
         assert len(processes_of(temporary)) >= 3
         process.send_signal(sign)

@@ -108,8 +108,8 @@ def test_hosting_files_are_listed(recovery: Path, tmp_path: Path) -> None:
 
 def test_windows_names_are_valid_on_windows(tmp_path: Path) -> None:
     """The changed names are counted by reason."""
-    copies = [SampleCapture(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
-    folder = make_recovery(tmp_path / "r", copies)
+    captures = [SampleCapture(f"{OTHER_ROOT}{tail}", b"x") for tail in ("aux.html", "a.php?x=1", "B.html", "b.html")]
+    folder = make_recovery(tmp_path / "r", captures)
     done = unlost("export", str(folder), "-o", str(tmp_path / "site"), "--windows-names", "--json")
     names = {file.name for file in (tmp_path / "site").iterdir()}
     assert {"aux_.html", "a.php@x=1.html", "B.html"} < names
@@ -155,9 +155,11 @@ def test_invalid_options_are_rejected(
 def test_interruption_leaves_no_files(tmp_path: Path, name: str) -> None:
     """Ctrl-C ends it with 130 and one line."""
     first = f"{OTHER_ROOT}0.bin"
-    copies = [SampleCapture(first, bytes(8 << 20), "image/png")]
-    copies += [SampleCapture(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)]
-    folder, out = make_recovery(tmp_path / "r", copies), tmp_path / "out"
+    captures = [SampleCapture(first, bytes(8 << 20), "image/png")]
+    captures += [
+        SampleCapture(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)
+    ]
+    folder, out = make_recovery(tmp_path / "r", captures), tmp_path / "out"
     out.mkdir()
     with subprocess.Popen(
         [UNLOST, "export", str(folder), "-o", str(out / name)], stderr=subprocess.PIPE, env={**os.environ}

@@ -108,19 +108,19 @@ def test_warc_and_its_index_build_the_same_filter(tmp_path: Path) -> None:
 
 def test_lookup_prints_one_line_per_url(tmp_path: Path) -> None:
     """TSV or JSON; lists as for `map lookup`; invalid URLs are reported."""
-    asked = ["http://www.example.com/a?b", "com,example)/a-b", "http://example.net/"]
-    done = unlost("filter", "lookup", str(GOLDEN), *asked)
+    queries = ["http://www.example.com/a?b", "com,example)/a-b", "http://example.net/"]
+    done = unlost("filter", "lookup", str(GOLDEN), *queries)
     expected = b"http://www.example.com/a?b\tyes\ncom,example)/a-b\tyes\nhttp://example.net/\tno\n"
     assert (done.stdout, done.stderr, done.returncode) == (expected, b"", 0)
     batch, packed = tmp_path / "urls", tmp_path / "urls.gz"
-    batch.write_text("# these\n" + "\n\n".join(asked))
+    batch.write_text("# these\n" + "\n\n".join(queries))
     packed.write_bytes(gzip.compress(batch.read_bytes()))
     for name, stdin in ((str(batch), b""), (str(packed), b""), ("-", batch.read_bytes())):
         assert unlost("filter", "lookup", str(GOLDEN), "--batch", name, stdin=stdin).stdout == expected
-    done = unlost("filter", "lookup", "--json", str(GOLDEN), *asked[::2], "http://a b/")
+    done = unlost("filter", "lookup", "--json", str(GOLDEN), *queries[::2], "http://a b/")
     held, unknown, bad = map(json.loads, done.stdout.splitlines())
-    assert held == {"uri": asked[0], "key": "com,example)/a", "held": True}
-    assert unknown == {"uri": asked[2], "key": "net,example)/", "held": False}
+    assert held == {"uri": queries[0], "key": "com,example)/a", "held": True}
+    assert unknown == {"uri": queries[2], "key": "net,example)/", "held": False}
     assert (bad["error"]["kind"], done.returncode) == ("bad-host", 2)
     assert unlost("filter", "lookup", str(GOLDEN)).returncode == 2
 

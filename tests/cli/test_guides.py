@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.check_environment import WEB, Home, archives, captures, home
 from tests.cli.run import UNLOST
-from tests.neighbours.nginx import site as served
+from tests.external.nginx import serve_site as served
 from tests.research.factors.planted import plant
 from tests.virtual_clock import VirtualClock
 from unlost.cli import WatchRun
@@ -64,12 +64,12 @@ def test_factors_guide_shows_the_output(tmp_path: Path) -> None:
     truth = plant(tmp_path, 7, 1)
     (tmp_path / "ranks.csv").write_text("\n".join(truth.ranks) + "\n")
     (tmp_path / "links.csv").write_text("\n".join(truth.backlinks) + "\n")
-    [(words, shown)] = examples("report.md")
+    [(words, displayed)] = examples("report.md")
     folders = [each.name for each in truth.folders]
     originals = [word for each in truth.originals for word in ("--original", each.name)]
     given = [*words[:2], *folders, *originals, *words[3:]]
     assert words[:3] == ["report", "--factors", "*.recovery"]
-    assert_shown(shown, run(tmp_path, given))
+    assert_shown(displayed, run(tmp_path, given))
 
 
 def test_watch_guide_shows_the_output(
@@ -106,20 +106,20 @@ def test_watch_guide_shows_the_output(
                     WEB.write(tmp_path / "web", day)
                     # It comes on the second day, and lets go of one bin on the last.
                     archived = captures(base) if day else []
-                    server.stored = [each for each in archived if day < 5 or "bin1" not in each.original]
+                    server.captures = [each for each in archived if day < 5 or "bin1" not in each.original]
                     await asyncio.to_thread(printed, *arguments_of(base, "--contact", "me@example.org"))
                     clock.advance(DAY)
-                shown = {}
+                displayed = {}
                 for words, _ in examples("watch.md"):
                     assert words[:2] == ["watch", "https://example.org/"]
                     text = await asyncio.to_thread(
                         printed, *arguments_of(base, *words[2:], "--contact", "me@example.org")
                     )
-                    shown[" ".join(words)] = text.replace(base, "https://example.org/")
-                return shown
+                    displayed[" ".join(words)] = text.replace(base, "https://example.org/")
+                return displayed
 
     found = asyncio.run(visits())
-    shown = {" ".join(words): output for words, output in examples("watch.md")}
-    assert len(shown) == 2
-    for words, output in shown.items():
+    displayed = {" ".join(words): output for words, output in examples("watch.md")}
+    assert len(displayed) == 2
+    for words, output in displayed.items():
         assert_shown(output, found[words])

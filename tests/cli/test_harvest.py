@@ -11,7 +11,7 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.crawl.live_site import LiveSite, Page, serve_live_site
 from tests.recovery.background_server import run_in_background
-from tests.refresh.harvest.site import log, records, trusting
+from tests.refresh.harvest.site import etag_policy, log, records
 from unlost.refresh import read_policy, serialize_policy, write_policy
 
 PAGES = {f"/{number}": Page(b"<p>" + b"word " * 4_000, 200, {"etag": f'"{number}"'}) for number in range(4)}
@@ -35,7 +35,7 @@ def test_listed_urls_are_harvested_and_reported(site: LiveSite, tmp_path: Path) 
     assert b"bad-uri" in done.stderr
     assert len(index.read_text().splitlines()) == 4
     scheme = tmp_path / "scheme"
-    write_policy(scheme, trusting())
+    write_policy(scheme, etag_policy())
     done = unlost("harvest", "-o", folder, "--scheme", str(scheme), *POLITE, "--json", "--audit", "1")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0
@@ -51,7 +51,7 @@ def test_index_and_warcs_of_another_folder_are_history(site: LiveSite, tmp_path:
     warc = next((first / "warc").glob("*.gz"))
     assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
     scheme = tmp_path / "scheme"
-    write_policy(scheme, trusting())
+    write_policy(scheme, etag_policy())
     options = ["--history", str(index), "--warcs", str(first / "warc"), "--scheme", str(scheme)]
     done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(second), *options, *POLITE)
     assert (done.returncode, b"4 taken" in done.stderr) == (0, True), done.stderr
@@ -117,7 +117,7 @@ def test_invalid_arguments_are_rejected(arguments: list[str], code: int, words: 
 )
 def test_invalid_scheme_is_rejected(change: tuple[str, str], tmp_path: Path) -> None:
     """Invalid or out-of-range numbers are reported before any request."""
-    text = b"".join(serialize_policy(trusting())).decode()
+    text = b"".join(serialize_policy(etag_policy())).decode()
     assert text.count(change[0]) == 1
     (tmp_path / "scheme").write_text(text)
     assert read_policy(tmp_path / "scheme").skip_threshold == 0.01

@@ -56,8 +56,8 @@ def test_show_filters_by_printed_values(tmp_path: Path) -> None:
     """Offset 0 is a value."""
     file = tmp_path / "a.cdxj"
     file.write_bytes(b'com,a)/ 2014 {"url": "http://a.com/", "mime": "warc/revisit", "offset": "0", "length": "0"}\n')
-    shown = json.loads(unlost("index", "show", str(file)).stdout)
-    assert (shown["offset"], shown["length"], shown["revisit"]) == (0, 0, True)
+    displayed = json.loads(unlost("index", "show", str(file)).stdout)
+    assert (displayed["offset"], displayed["length"], displayed["revisit"]) == (0, 0, True)
     for matching in ("offset=0", "length=0", "revisit=true", "status="):
         assert unlost("index", "show", str(file), "--filter", matching).stdout, matching
     for not_matching in ("offset=", "revisit=false", "status=0"):

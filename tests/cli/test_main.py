@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from scripts.cli_reference import commands
+from scripts.cli_reference import walk_commands
 
 from tests.cli.run import UNLOST, unlost
 from unlost.cli import COMMANDS, app
@@ -106,7 +106,7 @@ def test_flag_overrides_variable_overrides_file(tmp_path: Path) -> None:
 
 def test_every_option_has_the_name_of_its_flag() -> None:
     """Variables and settings are spelt like the flag."""
-    for name, context in commands(app, ()):
+    for name, context in walk_commands(app, ()):
         for option in context.command.params:
             if isinstance(option, click.Option):
                 flag = next(flag for flag in option.opts if flag.startswith("--"))

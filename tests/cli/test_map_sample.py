@@ -13,8 +13,8 @@ from tests.archives.clients.records import PAGE, response
 from tests.cli.maps import rows
 from tests.cli.run import unlost
 from tests.cli.settings import home
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.process import free_port
 from unlost.cli import run
 
 SITE = "http://example.com"
@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampledArchive]:
     (folder / "a.warc.gz").write_bytes(b"".join(RECORDS))
     done = unlost("index", "build", str(folder / "a.warc.gz"), "-o", str(folder / "a.cdxj"))
     assert done.returncode == 0
-    with pywb.serving(folder / "a.cdxj", folder, folder) as server:
+    with pywb.serve_index(folder / "a.cdxj", folder, folder) as server:
         yield SampledArchive(server, folder)
 
 
@@ -193,9 +193,9 @@ def test_misses_are_logged_for_exclusions(site: SampledArchive, url_list: str, t
     """`map exclude` reads the log."""
     log = tmp_path / "log.ndjson"
     assert site.sample(tmp_path, "--uris", url_list, "--log", str(log)).returncode == 0
-    answers = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [each["outcome"] for each in answers].count("miss") == 3
-    assert answers[0] | {"time": "", "duration_ms": 0} == {
+    responses = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [each["outcome"] for each in responses].count("miss") == 3
+    assert responses[0] | {"time": "", "duration_ms": 0} == {
         "time": "", "archive": "p", "uri": f"{SITE}/", "endpoint": "timemap", "outcome": "hit", "reason": "requested",
         "key": "com,example)/", "mementos": 2, "first": "20140210000001", "last": "20160210000001", "duration_ms": 0,
         "from_cache": False,

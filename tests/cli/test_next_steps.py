@@ -48,9 +48,9 @@ def test_recover_report_and_export_suggest_the_next_step(tmp_path: Path, monkeyp
 def test_compare_suggests_listing_missing_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only if some are missing, and some were recovered."""
     monkeypatch.chdir(tmp_path)
-    copies = [SampleCapture(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
-    make_recovery(tmp_path / "both", copies)
-    make_recovery(tmp_path / "one", copies[:1])
+    captures = [SampleCapture(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
+    make_recovery(tmp_path / "both", captures)
+    make_recovery(tmp_path / "one", captures[:1])
     (step,) = next_steps("compare", "both", "one")
     assert step == "unlost: next: `unlost compare both one --list missing` names what is missing"
     assert next_steps("compare", "one", "both") == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_archives import entry
-from tests.neighbours.process import free_port
+from tests.external.process import free_port
 from tests.warc.warcs import member, record
 from unlost.check import VisitDatabase, VisitHistory
 from unlost.cli import open_limit_store, run

@@ -7,7 +7,7 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours import chromium
+from tests.external import chromium
 
 pytestmark = [  # warcio leaves files open
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -19,7 +19,7 @@ HOLDINGS = {"a": PAGES[:4], "<b>": PAGES[2:5], "empty": []}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def overlap_folder(tmp_path: Path) -> Path:
     """Make archives, a registry and a list."""
     registry = ""
     for number, (name, urls) in enumerate(HOLDINGS.items()):
@@ -34,18 +34,18 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def overlap(place: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run the command there; return exit code, stdout and stderr."""
+def overlap(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run the command in a folder; return exit code, stdout and stderr."""
     done = unlost(
-        "overlap", "--urls", str(place / "pages.txt"), "--archives", str(place / "archives.toml"), *arguments,
-        env={"UNLOST_HOME": str(place / "home")},
+        "overlap", "--urls", str(folder / "pages.txt"), "--archives", str(folder / "archives.toml"), *arguments,
+        env={"UNLOST_HOME": str(folder / "home")},
     )  # fmt: skip
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def test_overlap_is_reported_and_stored(place: Path) -> None:
+def test_overlap_is_reported_and_stored(overlap_folder: Path) -> None:
     """Numbers, sets and levels are exact; a second run sends no query, and prints the same."""
-    code, text, _ = overlap(place, "--json")
+    code, text, _ = overlap(overlap_folder, "--json")
     found = json.loads(text)
     assert (code, found["held"], found["compared"]) == (0, 5, 6)
     assert found["sets"] == [
@@ -57,54 +57,57 @@ def test_overlap_is_reported_and_stored(place: Path) -> None:
         (level, ["a", "b"], True) for level in (0.9, 0.95, 0.99)
     ]
     assert found["archives"][0]["copies"]["missed"]["of"] == 4
-    for file in place.glob("files*/*.warc.gz"):
+    for file in overlap_folder.glob("files*/*.warc.gz"):
         file.unlink()
-    assert overlap(place, "--json") == (0, text, "")
+    assert overlap(overlap_folder, "--json") == (0, text, "")
 
 
-def test_dry_run_sends_and_stores_nothing(place: Path) -> None:
+def test_dry_run_sends_and_stores_nothing(overlap_folder: Path) -> None:
     """It prints the number of queries."""
-    code, text, stderr = overlap(place, "--dry-run", "--fetch", "2")
+    code, text, stderr = overlap(overlap_folder, "--dry-run", "--fetch", "2")
     assert (code, text.splitlines()[0]) == (0, "a\t6 lists\t2 copies at most")
     assert "24 questions" in stderr
-    assert not list(place.glob("*.overlap*"))
+    assert not list(overlap_folder.glob("*.overlap*"))
 
 
-def test_state_of_another_sample_needs_restart(place: Path) -> None:
+def test_state_of_another_sample_needs_restart(overlap_folder: Path) -> None:
     """Results of different options are not mixed."""
-    assert overlap(place, "--sample", "3")[0] == 0
-    code, _, stderr = overlap(place, "--sample", "4")
+    assert overlap(overlap_folder, "--sample", "3")[0] == 0
+    code, _, stderr = overlap(overlap_folder, "--sample", "4")
     assert (code, "--restart" in stderr) == (2, True)
-    assert overlap(place, "--sample", "4", "--restart")[0] == 0
+    assert overlap(overlap_folder, "--sample", "4", "--restart")[0] == 0
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "mailto:a@b.example\n"])
-def test_list_without_urls_is_rejected(place: Path, text: str) -> None:
+def test_list_without_urls_is_rejected(overlap_folder: Path, text: str) -> None:
     """No file is left."""
-    (place / "pages.txt").write_text(text)
-    code, _, stderr = overlap(place)
+    (overlap_folder / "pages.txt").write_text(text)
+    code, _, stderr = overlap(overlap_folder)
     assert (code, "no address in it" in stderr) == (3, True)
-    assert not list(place.glob("*.overlap*"))
+    assert not list(overlap_folder.glob("*.overlap*"))
 
 
-def test_foreign_state_file_is_not_modified(place: Path) -> None:
+def test_foreign_state_file_is_not_modified(overlap_folder: Path) -> None:
     """It is rejected."""
-    (place / "pages.txt.overlap").write_bytes(b"my letters" * 100)
-    code, _, stderr = overlap(place)
+    (overlap_folder / "pages.txt.overlap").write_bytes(b"my letters" * 100)
+    code, _, stderr = overlap(overlap_folder)
     assert (code, "--state" in stderr) == (3, True)
-    assert (place / "pages.txt.overlap").read_bytes() == b"my letters" * 100
+    assert (overlap_folder / "pages.txt.overlap").read_bytes() == b"my letters" * 100
 
 
 @pytest.mark.browser
-def test_page_and_diagram_in_a_browser(place: Path) -> None:
+def test_page_and_diagram_in_a_browser(overlap_folder: Path) -> None:
     """A bar for each set, a dot for each archive in it; nothing overflows."""
-    assert overlap(place, "--html", str(place / "o.html"), "--svg", str(place / "o.svg"))[0] == 0
-    with chromium.browser() as browser:
+    assert (
+        overlap(overlap_folder, "--html", str(overlap_folder / "o.html"), "--svg", str(overlap_folder / "o.svg"))[0]
+        == 0
+    )
+    with chromium.run_browser() as browser:
         window = browser.new_page(viewport={"width": 400, "height": 800})
-        window.goto((place / "o.html").as_uri())
+        window.goto((overlap_folder / "o.html").as_uri())
         assert window.locator("rect.set").count() >= 3
         assert window.locator("circle.in").count() == 4
         assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert "5 of 6 pages" in window.locator(".lead").inner_text()
-        window.goto((place / "o.svg").as_uri())
+        window.goto((overlap_folder / "o.svg").as_uri())
         assert window.locator("circle.in").count() == 4

@@ -10,9 +10,9 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import chromium, pywb
-from tests.neighbours.sampled import sampled
-from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.external import chromium, pywb
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
+from tests.external.search_archive import fake_search_archive
 from tests.recovery.background_server import run_in_background
 from tests.recovery.registry import registry
 
@@ -25,11 +25,13 @@ WORDS = " ".join(f"word{number}" for number in range(80))
 CHANGED = "Mon, 10 Mar 2014 00:00:00 GMT"
 HTML = {"content-type": "text/html", "last-modified": CHANGED}
 LIVE = {
-    "/robots.txt": Answer(body="User-agent: *\nDisallow: /private"),
-    "/fresh": Answer(headers=HTML, body=f"<p>{WORDS}</p>"),
-    "/stale": Answer(headers={**HTML, "cache-control": "no-cache"}, body=f"<p>{WORDS}</p><p>and what came later</p>"),
-    "/other": Answer(headers=HTML, body="<p>" + " ".join(f"new{number}" for number in range(80)) + "</p>"),
-    "/private": Answer(headers=HTML, body="nobody is to see this"),
+    "/robots.txt": ScriptedResponse(body="User-agent: *\nDisallow: /private"),
+    "/fresh": ScriptedResponse(headers=HTML, body=f"<p>{WORDS}</p>"),
+    "/stale": ScriptedResponse(
+        headers={**HTML, "cache-control": "no-cache"}, body=f"<p>{WORDS}</p><p>and what came later</p>"
+    ),
+    "/other": ScriptedResponse(headers=HTML, body="<p>" + " ".join(f"new{number}" for number in range(80)) + "</p>"),
+    "/private": ScriptedResponse(headers=HTML, body="nobody is to see this"),
 }
 DATES = {
     "a": {"/fresh": "2014-03-20T00:00:00Z", "/stale": "2014-03-05T00:00:00Z", "/other": "2013-03-10T00:00:00Z",
@@ -51,17 +53,17 @@ def overlap(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes
     )  # fmt: skip
 
 
-def write_warcs(folder: Path, site: Scripted) -> list[Path]:
+def write_warcs(folder: Path, site: ScriptedServer) -> list[Path]:
     """Write the captures of a site; return the WARCs."""
     found = []
     for name, dates in DATES.items():
         place = folder / name
         place.mkdir()
-        copies = (
+        captures = (
             page(f"{site.base}{path}", date, f"<html><body><p>{WORDS}</p></body></html>".encode())
             for path, date in dates.items()
         )
-        write(place / "x.warc.gz", *copies)
+        write(place / "x.warc.gz", *captures)
         found.append(place / "x.warc.gz")
     return found
 
@@ -70,25 +72,25 @@ def write_warcs(folder: Path, site: Scripted) -> list[Path]:
 def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
     """Holdings, states, staleness and similarity are the planted ones; the page shows them."""
     with (
-        run_in_background(scripted(LIVE)) as site,
-        pywb.serving_warcs(write_warcs(tmp_path, site), tmp_path) as servers,
+        run_in_background(scripted_server(LIVE)) as site,
+        pywb.serve_warcs(write_warcs(tmp_path, site), tmp_path) as servers,
     ):
         registry(tmp_path / "archives.toml", *(each.archive(name) for name, each in zip(DATES, servers, strict=True)))
         paths = [*DATES["a"], "/nowhere"]
         (tmp_path / "pages.txt").write_text("".join(f"{site.base}{path}\n" for path in paths))
         dry = overlap(tmp_path, "--live", "--dry-run")
         assert b"6 live pages at most" in dry.stderr
-        assert site.asked == []
+        assert site.requests == []
         without = overlap(tmp_path, "--json")
         assert (without.returncode, json.loads(without.stdout)["archives"][0]["live"]) == (0, None)
-        assert site.asked == [], "live pages are fetched only with --live"
+        assert site.requests == [], "live pages are fetched only with --live"
         done = overlap(tmp_path, "--json", "--live", "--html", str(tmp_path / "o.html"))
-        requested = list(site.asked)
+        requested = list(site.requests)
         again = overlap(tmp_path, "--json", "--live")
         text = overlap(tmp_path, "--live").stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     assert again.stdout == done.stdout
-    assert site.asked == requested, "no page is fetched twice"
+    assert site.requests == requested, "no page is fetched twice"
     assert sorted(requested) == ["/fresh", "/gone", "/other", "/robots.txt", "/stale"]
     found = json.loads(done.stdout)
     assert found["sets"] == [{"archives": ["a"], "pages": 4}, {"archives": ["a", "b"], "pages": 1}]
@@ -102,7 +104,7 @@ def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
     assert (first["cache_control"]["count"], first["cache_control"]["of"]) == (1, 3)
     assert (second["replicated"], second["points"]) == (1, [[0.0, 1.0]])
     assert "Likeness against staleness" in text
-    with chromium.browser() as browser:
+    with chromium.run_browser() as browser:
         window = browser.new_page(viewport={"width": 400, "height": 800})
         window.goto((tmp_path / "o.html").as_uri())
         assert window.locator("circle.pair").count() == 4
@@ -115,7 +117,7 @@ def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
 def test_interrupted_overlap_resumes(tmp_path: Path) -> None:
     """The exit code is 130, the message says how to resume, and only the missing queries are sent."""
     (tmp_path / "pages.txt").write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
-    with sampled() as archive:
+    with fake_search_archive() as archive:
         (tmp_path / "archives.toml").write_text(archive.entry())
         command: list[str | Path] = [
             UNLOST, "overlap", "--urls", tmp_path / "pages.txt", "--archives", tmp_path / "archives.toml",
@@ -123,7 +125,7 @@ def test_interrupted_overlap_resumes(tmp_path: Path) -> None:
         ]  # fmt: skip
         environment = {"PATH": os.environ["PATH"], **home(tmp_path)}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            archive.end_at(20, process.pid, signal.SIGINT)
+            archive.send_signal_at(20, process.pid, signal.SIGINT)
             output, errors = process.communicate(timeout=60)
         assert (process.returncode, output) == (130, b"")
         assert errors.split(b"\n") == [
@@ -131,13 +133,13 @@ def test_interrupted_overlap_resumes(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert not (tmp_path / "o.html").exists()
         # On a busy machine some more queries are sent until the signal is handled.
-        before = set(archive.asked)
+        before = set(archive.requests)
         assert 20 <= len(before) < 40
-        archive.asked.clear()
+        archive.requests.clear()
         done = overlap(tmp_path, "--fetch", "0", "--json")
         assert done.returncode == 0
-        assert len(before | set(archive.asked)) == 40
-        assert len(before & set(archive.asked)) <= 2, "at most the requests in flight"
+        assert len(before | set(archive.requests)) == 40
+        assert len(before & set(archive.requests)) <= 2, "at most the requests in flight"
     assert json.loads(done.stdout)["held"] == 40
 
 
@@ -146,16 +148,18 @@ def test_interrupted_live_comparison_resumes(tmp_path: Path) -> None:
     paths = [f"/{number}" for number in range(12)]
     stopping: list[subprocess.Popen[bytes]] = []
 
-    class Stopping(dict[str, Answer]):
+    class Stopping(dict[str, ScriptedResponse]):
         """Sends the signal at the seventh page."""
 
         def get(self, path: str, default: object = None) -> object:  # type: ignore[override]
-            if stopping and len(server.asked) == 7:
+            if stopping and len(server.requests) == 7:
                 stopping.pop().send_signal(signal.SIGINT)
             return super().get(path, default)
 
-    with run_in_background(scripted({path: Answer(headers=HTML, body=WORDS) for path in paths})) as server:
-        server.answers = Stopping(server.answers)
+    with run_in_background(
+        scripted_server({path: ScriptedResponse(headers=HTML, body=WORDS) for path in paths})
+    ) as server:
+        server.responses = Stopping(server.responses)
         place = tmp_path / "a"
         place.mkdir()
         write(place / "x.warc.gz", *(page(f"{server.base}{path}", "2014-03-20T00:00:00Z") for path in paths))
@@ -170,10 +174,10 @@ def test_interrupted_live_comparison_resumes(tmp_path: Path) -> None:
         with subprocess.Popen(command, env={"PATH": os.environ["PATH"], **home(tmp_path)}) as process:
             stopping.append(process)
             assert process.wait(60) == 130
-        requested = set(server.asked) - {"/robots.txt"}
-        server.asked.clear()
+        requested = set(server.requests) - {"/robots.txt"}
+        server.requests.clear()
         done = overlap(tmp_path, "--live", "--json")
-        again = set(server.asked) & requested
+        again = set(server.requests) & requested
     assert done.returncode == 0
     assert len(again) <= 4, "at most the requests in flight"
     assert json.loads(done.stdout)["archives"][0]["live"]["replicated"] == 12
@@ -181,7 +185,7 @@ def test_interrupted_live_comparison_resumes(tmp_path: Path) -> None:
 
 def test_throttling_live_site_is_deferred(tmp_path: Path) -> None:
     """The exit code is 4, and the next run fetches only that page; an unreachable host is not live."""
-    with run_in_background(scripted({"/busy": Answer(503, {"retry-after": "3600"})})) as server:
+    with run_in_background(scripted_server({"/busy": ScriptedResponse(503, {"retry-after": "3600"})})) as server:
         uris = [f"{server.base}/busy", "http://127.0.0.2:9/"]
         (tmp_path / "a").mkdir()
         write(tmp_path / "a" / "x.warc.gz", *(page(uri, "2014-03-20T00:00:00Z") for uri in uris))
@@ -190,12 +194,12 @@ def test_throttling_live_site_is_deferred(tmp_path: Path) -> None:
         )
         (tmp_path / "pages.txt").write_text("\n".join(uris) + "\n")
         first = overlap(tmp_path, "--live", "--json")
-        server.answers["/busy"] = Answer(headers=HTML)
-        server.asked.clear()
+        server.responses["/busy"] = ScriptedResponse(headers=HTML)
+        server.requests.clear()
         second = overlap(tmp_path, "--live", "--json")
     assert (first.returncode, b"left to ask: 1 question: the same command" in first.stderr) == (4, True)
     live = json.loads(first.stdout)["archives"][0]["live"]
     assert (live["unseen"], live["silent"], live["endangered"]) == ({"told-to-wait": 1}, 1, 1)
     assert second.returncode == 0
-    assert server.asked == ["/robots.txt", "/busy"], "no page is fetched twice"
+    assert server.requests == ["/robots.txt", "/busy"], "no page is fetched twice"
     assert json.loads(second.stdout)["archives"][0]["live"]["replicated"] == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 import pytest
-from scripts.cli_reference import commands
+from scripts.cli_reference import walk_commands
 
 from tests.cli.run import unlost
 from unlost.cli import (
@@ -83,7 +83,7 @@ def test_pipe_is_read_completely() -> None:
 
 def test_every_path_parameter_rejects_empty_names() -> None:
     """Except names on a cluster, which are passed unchanged."""
-    params = [param for _, context in commands(app, ()) for param in context.command.params]
+    params = [param for _, context in walk_commands(app, ()) for param in context.command.params]
     found = [param for param in params if isinstance(param.type, click.Path) and param.type is not LOCAL_OR_REMOTE]
     assert len(found) > 50
     assert [param for param in found if not isinstance(param.type, AnyPath | ReadablePath)] == []

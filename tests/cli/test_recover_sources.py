@@ -18,7 +18,7 @@ from tests.archives.local.browser_caches import (
     write_simple,
 )
 from tests.cli.run import unlost
-from tests.neighbours import chromium, firefox
+from tests.external import chromium, firefox
 from tests.recovery.partial_site import Response, serve_partial_site
 from tests.recovery.recovery_output import read_warcs
 from unlost.testing import FakeArchive, write_registry

@@ -13,8 +13,8 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours import postgresql
-from tests.vault.fixtures import listing, server_files, static_site
+from tests.external import postgresql
+from tests.vault.fixtures import server_files, snapshot_folder, static_site
 from unlost.vault import iter_html_files, open_vault
 
 
@@ -46,7 +46,7 @@ def test_vault_of_a_static_site_is_recovered(tmp_path: Path) -> None:
     back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--signed-by", key, "--json")
     assert back.returncode == 0, back.stderr
     assert json.loads(back.stdout)["short"] == []
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
     status = json.loads(unlost("vault", "status", "--vault", vault, "--held-in", str(warc), "--json").stdout)
     assert status["places"]["archives"]["generations"][0]["whole"]
     other = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "no"), *phrase, "--signed-by", "0" * 64)
@@ -174,8 +174,8 @@ def test_sqlite_dump_is_recovered(tmp_path: Path) -> None:
 def test_postgresql_dump_is_recovered(tmp_path: Path) -> None:
     """By the recipe of the documentation; the same data is the same version."""
     site, vault = static_site(tmp_path, 10), str(tmp_path / "v")
-    with postgresql.serving() as server:
-        first, second = server.new(), server.new()
+    with postgresql.run_cluster() as server:
+        first, second = server.create_database(), server.create_database()
 
         def sql(database: str, *words: str) -> bytes:
             command = [postgresql.program("psql"), "-X", "-v", "ON_ERROR_STOP=1", "-d", database, *words]

@@ -8,9 +8,9 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours import file_servers
-from tests.neighbours.pywb import serving_warcs
-from tests.vault.fixtures import listing, server_files, static_site
+from tests.external import file_servers
+from tests.external.pywb import serve_warcs
+from tests.vault.fixtures import server_files, snapshot_folder, static_site
 from tests.vault.simulated_archives import registry_entry
 from tests.warc.wacz_files import wacz
 from unlost.vault import iter_html_files
@@ -76,7 +76,7 @@ def test_status_reads_the_live_site_and_archives(tmp_path: Path) -> None:
     assert unlost("vault", "inject", str(site), *vault).returncode == 0
     (tmp_path / "home").mkdir()
     env = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
-    with file_servers.serving("lighttpd", tmp_path / "root", tmp_path) as port:
+    with file_servers.serve_folder("lighttpd", tmp_path / "root", tmp_path) as port:
         base = f"http://127.0.0.1:{port}/blog"
         live = run_json("status", *vault, "--site", f"{base}/", "--delay", "0", env=env)["places"]["live"]
         assert (live["pages"], live["generations"][0]["whole"]) == (41, True)
@@ -90,7 +90,7 @@ def test_status_reads_the_live_site_and_archives(tmp_path: Path) -> None:
         write_crawl(site, tmp_path / "one.warc.gz", "2026-01-02T00:00:00Z", base, share=2),
         write_crawl(site, tmp_path / "two.warc.gz", "2026-01-03T00:00:00Z", base, share=9),
     ]
-    with serving_warcs(warcs, tmp_path) as archives:
+    with serve_warcs(warcs, tmp_path) as archives:
         names = ("first", "second")
         (tmp_path / "archives.toml").write_text("\n".join(map(registry_entry, names, archives)))
         options = ("--site", f"{base}/", "--ask-archives", "--archives", str(tmp_path / "archives.toml"))
@@ -110,4 +110,4 @@ def test_files_are_recovered_from_a_wacz(tmp_path: Path) -> None:
     warc = write_crawl(site, tmp_path / "c.warc.gz", "2026-01-02T00:00:00Z", "http://example.com", share=2)
     packed = wacz(tmp_path / "c.wacz", {"archive/c.warc.gz": warc.read_bytes()})
     assert run_json("recover", str(packed), "-o", str(tmp_path / "back"))["short"] == []
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.check_environment import WEB, Completed, Home, archives, base, captures, home
 from tests.cli.run import UNLOST
-from tests.neighbours.nginx import site as served
-from tests.neighbours.wayback_cdx import FakeWayback
+from tests.external.nginx import serve_site as served
+from tests.external.wayback_cdx import FakeWayback
 from tests.recovery.registry import registry
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
@@ -65,20 +65,20 @@ def test_loss_is_reported_and_runs_the_hook(
     clock = VirtualClock()
     lost = []
 
-    def visit(site: str) -> None:
-        arguments = [site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
+    def visit(serve_site: str) -> None:
+        arguments = [serve_site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
         arguments += ["--delay", "0", "--on-loss", f'sh -c \'printf "%s %s" "$1" "$2" >> {out}\' name']
         with command.make_context("watch", arguments, help_option_names=["-h", "--help"]) as context:
             lost.append(WatchRun(context.params, clock).once()[0])
         clock.advance(DAY)
 
-    with served(tmp_path / "web", tmp_path / "work") as site:
-        visit(site)
-        visit(site)
+    with served(tmp_path / "web", tmp_path / "work") as serve_site:
+        visit(serve_site)
+        visit(serve_site)
     for _ in range(3):
-        visit(site)
+        visit(serve_site)
     assert lost == [False, False, False, True, True]
-    assert out.read_text() == f"{site} unresponsive"
+    assert out.read_text() == f"{serve_site} unresponsive"
     assert "lost since" in capsys.readouterr().err
 
 
@@ -104,7 +104,7 @@ def test_dry_run_estimates_requests(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def watch_process(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a continuous watch."""
     (tmp_path / "none").mkdir()
     registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
@@ -119,9 +119,9 @@ def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess
         process.wait()
 
 
-def test_interrupted_watch_exits_with_130(watching: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
+def test_interrupted_watch_exits_with_130(watch_process: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
     """While it waits, other processes can read the history."""
-    process, file = watching
+    process, file = watch_process
     assert process.stdout is not None
     assert b"it is there" in process.stdout.readline()
     report = ["watch", "http://127.0.0.1:1/", "--report", "--history", str(file), "--archives", str(home.registry)]

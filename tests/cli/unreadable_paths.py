@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-from scripts.cli_reference import commands
+from scripts.cli_reference import walk_commands
 
 from unlost.cli import ReadablePath, app, run
 
@@ -162,7 +162,7 @@ class _Filled(dict[str, str]):
 
 def path_parameters() -> Iterator[PathParameter]:
     """Yield all paths that commands read, from their definitions. Raises KeyError for one in no table."""
-    for title, context in commands(app, ()):
+    for title, context in walk_commands(app, ()):
         command = title.removeprefix("unlost").strip()
         for param in context.command.params:
             name = str(param.name)

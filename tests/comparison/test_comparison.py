@@ -224,11 +224,11 @@ def test_interruption_does_not_wait_for_running_pairs() -> None:
 
     original = MemorySite(resource(name, b"one") for name in names)
     recovered = MemorySite(resource(name, b"two") for name in names)
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
             compare_sites(original, recovered, similarity)
-        assert time.monotonic() - begun < 30
+        assert time.monotonic() - start < 30
     finally:
         release.set()
 

@@ -21,7 +21,7 @@ def pdf(text: str) -> bytes:
     """Return a small PDF with ten words a line."""
     words = text.split()
     lines = [" ".join(words[at : at + 10]) for at in range(0, len(words), 10)]
-    return bodies.pdf(lines)
+    return bodies.pdf_document(lines)
 
 
 def similarity(

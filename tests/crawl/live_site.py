@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.neighbours.faults import Faults, Talk, faulty
+from tests.external.fault_server import Exchange, FaultServer, run_fault_server
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import CrawlConfig, CrawlResult, LiveResource, crawl, read_resources
 from unlost.http import AddressInfo, HostPort, Timeouts, literal_address_info
@@ -43,7 +43,7 @@ def sitemap(*uris: str, kind: str = "url") -> Page:
     )
 
 
-def moved(target: str, status: int = 301) -> Page:
+def redirect_to(target: str, status: int = 301) -> Page:
     """Return a redirect."""
     return Page(b"", status, {"location": target})
 
@@ -68,7 +68,7 @@ Pages = Mapping[str, Page] | Callable[[str], Page | None]
 class LiveSite:
     """A running site. `events` has the events of its crawls."""
 
-    server: Faults
+    server: FaultServer
     clock: VirtualClock
     events: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
 
@@ -98,13 +98,13 @@ async def serve_live_site(pages: Pages) -> AsyncIterator[LiveSite]:
     clock = VirtualClock()
     get_page = pages.get if isinstance(pages, Mapping) else pages
 
-    async def respond(talk: Talk) -> None:
-        page = get_page(talk.path) or Page(b"not found", 404)
-        base = f"http://{talk.headers['host']}"
+    async def respond(exchange: Exchange) -> None:
+        page = get_page(exchange.path) or Page(b"not found", 404)
+        base = f"http://{exchange.headers['host']}"
         headers = {name: value.replace("{base}", base) for name, value in page.headers.items()}
-        await talk.answer(page.status, page.body.replace(b"{base}", base.encode()), **headers)
+        await exchange.respond(page.status, page.body.replace(b"{base}", base.encode()), **headers)
 
-    async with faulty(respond, clock) as server:
+    async with run_fault_server(respond, clock) as server:
         yield LiveSite(server, clock)
 
 

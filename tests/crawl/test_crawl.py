@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.links import read_links
-from tests.crawl.live_site import SMALL, FixedResolver, Page, by_path, crawl_pages, html, moved, serve_live_site, text
+from tests.crawl.live_site import (
+    SMALL,
+    FixedResolver,
+    Page,
+    by_path,
+    crawl_pages,
+    html,
+    redirect_to,
+    serve_live_site,
+    text,
+)
 from unlost.crawl import CrawlOutcome, LiveResource, ScopeType, read_resources
 from unlost.html import LinkKind
 
@@ -207,7 +217,7 @@ def test_links_into_private_networks_are_not_followed(tmp_path: Path) -> None:
     """Private names and addresses are rejected on all hosts except the configured one."""
     pages = {
         "/": html(more='<img src="http://inside.example/i.png"><img src="http://169.254.169.254/i"><img src="/r">'),
-        "/r": moved("http://10.0.0.1/"),
+        "/r": redirect_to("http://10.0.0.1/"),
     }
 
     async def run() -> None:

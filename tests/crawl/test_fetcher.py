@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.crawl.live_site import HASTY
+from tests.external.fault_server import Exchange, FaultServer, run_fault_server
 from tests.http.harness import TableResolver
-from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import Fetcher, FetchRequest, FetchResponse
 from unlost.errors import SiteError, UsageError
@@ -20,13 +20,13 @@ LIMIT = 100_000
 
 
 def fetch_all(
-    answering: Callable[[Talk], Awaitable[None]], *requests: FetchRequest, deadlines: Timeouts = HASTY
-) -> tuple[list[FetchResponse], Faults]:
+    answering: Callable[[Exchange], Awaitable[None]], *requests: FetchRequest, deadlines: Timeouts = HASTY
+) -> tuple[list[FetchResponse], FaultServer]:
     """Send requests for paths one after the other, reusing connections."""
 
-    async def run() -> tuple[list[FetchResponse], Faults]:
+    async def run() -> tuple[list[FetchResponse], FaultServer]:
         async with (
-            faulty(answering) as server,
+            run_fault_server(answering) as server,
             Fetcher([server.url], VirtualClock(), "me@example.org", deadlines) as visitor,
         ):
             from dataclasses import replace
@@ -36,7 +36,7 @@ def fetch_all(
     return asyncio.run(run())
 
 
-def fetch_one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> FetchResponse:
+def fetch_one(answering: Callable[[Exchange], Awaitable[None]], **fields: object) -> FetchResponse:
     """Send one request."""
     return fetch_all(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
 
@@ -44,8 +44,8 @@ def fetch_one(answering: Callable[[Talk], Awaitable[None]], **fields: object) ->
 def test_response_is_complete() -> None:
     """Status, ordered headers, decoded body, and the sent request with User-Agent."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
 
     response = fetch_one(answering)
     assert (response.status, response.body.read(), response.size, response.truncated) == (200, b"hello", 5, None)
@@ -58,9 +58,9 @@ def test_conditional_request_returns_304() -> None:
     """Request headers are added or replace defaults; secrets are sent but not recorded."""
     seen: list[dict[str, str]] = []
 
-    async def answering(talk: Talk) -> None:
-        seen.append(talk.headers)
-        await talk.say(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
+    async def answering(exchange: Exchange) -> None:
+        seen.append(exchange.headers)
+        await exchange.send(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
 
     headers = (("If-None-Match", '"a"'), ("accept-encoding", "identity"), ("Authorization", "Basic secret"))
     responses, server = fetch_all(answering, FetchRequest("/", headers=headers), FetchRequest("/", headers=headers))
@@ -77,9 +77,9 @@ def test_conditional_request_returns_304() -> None:
 def test_head_returns_headers_only() -> None:
     """Content-Length is not awaited, and the connection is reused."""
 
-    async def answering(talk: Talk) -> None:
-        body = b"" if talk.number in (0, 1, 3) else b"body!"
-        await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n" + body)
+    async def answering(exchange: Exchange) -> None:
+        body = b"" if exchange.number in (0, 1, 3) else b"body!"
+        await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n" + body)
 
     requests = [
         FetchRequest("/", "HEAD"),
@@ -98,17 +98,17 @@ def test_body_can_be_declined_after_the_headers() -> None:
     """The connection is closed while the server is still sending."""
     ended: list[bool] = []
 
-    async def answering(talk: Talk) -> None:
-        await talk.say(b"HTTP/1.1 200 OK\r\netag: x\r\n\r\n")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.send(b"HTTP/1.1 200 OK\r\netag: x\r\n\r\n")
         try:
             while True:
-                await talk.say(bytes(65_536))
+                await exchange.send(bytes(65_536))
         except ConnectionError:
             ended.append(True)
             raise
 
     async def run() -> FetchResponse:
-        async with faulty(answering) as server, Fetcher([server.url], VirtualClock()) as visitor:
+        async with run_fault_server(answering) as server, Fetcher([server.url], VirtualClock()) as visitor:
             response = await visitor.fetch(FetchRequest(server.url, wants_body=False))
             async with asyncio.timeout(20):
                 while not ended:
@@ -119,35 +119,35 @@ def test_body_can_be_declined_after_the_headers() -> None:
     assert (response.status, response.header("etag"), response.size, response.truncated) == (200, "x", 0, None)
 
 
-async def _endless(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+async def _endless(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
     while True:
-        await talk.say(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        await exchange.send(b"1000\r\n" + b"x" * 4096 + b"\r\n")
 
 
-async def _bomb(talk: Talk) -> None:
-    await talk.answer(200, BOMB, content_encoding="gzip")
+async def _bomb(exchange: Exchange) -> None:
+    await exchange.respond(200, BOMB, content_encoding="gzip")
 
 
-async def _slow(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegin")
-    while not talk.writer.is_closing():
-        await talk.say(b".")
+async def _slow(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegin")
+    while not exchange.writer.is_closing():
+        await exchange.send(b".")
         await asyncio.sleep(0.1)  # the server is slow on purpose
 
 
-async def _stuck(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
-    await talk.gone()
+async def _stuck(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    await exchange.wait_closed()
 
 
-async def _short(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
-    talk.writer.close()
+async def _short(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    exchange.writer.close()
 
 
-async def _damaged(talk: Talk) -> None:
-    await talk.answer(200, gzip.compress(b"begin" * 1000)[:30] + bytes(30), content_encoding="gzip")
+async def _damaged(exchange: Exchange) -> None:
+    await exchange.respond(200, gzip.compress(b"begin" * 1000)[:30] + bytes(30), content_encoding="gzip")
 
 
 @pytest.mark.parametrize(
@@ -161,39 +161,39 @@ async def _damaged(talk: Talk) -> None:
         (_damaged, "unspecified"),
     ],
 )
-def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
+def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Exchange], Awaitable[None]], reason: str) -> None:
     """The received part is returned up to the limit, with the reason."""
-    begun = time.monotonic()
+    start = time.monotonic()
     response = fetch_one(answering)
     assert response.truncated == reason
     assert response.size <= LIMIT
     assert len(response.body.read()) == response.size
     assert (response.size == LIMIT) is (reason == "length")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - start < 15
 
 
-async def _flood(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\n")
+async def _flood(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\n")
     while True:
-        await talk.say(b"x-a: " + b"y" * 8_000 + b"\r\n")
+        await exchange.send(b"x-a: " + b"y" * 8_000 + b"\r\n")
 
 
-async def _garbage(talk: Talk) -> None:
-    await talk.say(bytes(range(256)))
+async def _garbage(exchange: Exchange) -> None:
+    await exchange.send(bytes(range(256)))
 
 
-async def _hang(talk: Talk) -> None:
-    await talk.gone()
+async def _hang(exchange: Exchange) -> None:
+    await exchange.wait_closed()
 
 
-async def _reset(talk: Talk) -> None:
-    await talk.reset()
+async def _reset(exchange: Exchange) -> None:
+    await exchange.reset()
 
 
 @pytest.mark.parametrize(
     ("answering", "kind"), [(_flood, "malformed"), (_garbage, "malformed"), (_hang, "timeout"), (_reset, "reset")]
 )
-def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
+def test_failed_request_raises_with_its_kind(answering: Callable[[Exchange], Awaitable[None]], kind: str) -> None:
     """Huge headers, invalid responses, silence and connection resets."""
     with pytest.raises(SiteError) as raised:
         fetch_one(answering)
@@ -203,11 +203,11 @@ def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitab
 def test_stale_connection_is_replaced() -> None:
     """A request on a connection closed by the server is repeated at once."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.number == 1:
-            await talk.reset()
+    async def answering(exchange: Exchange) -> None:
+        if exchange.number == 1:
+            await exchange.reset()
         else:
-            await talk.answer(200, b"ok")
+            await exchange.respond(200, b"ok")
 
     responses, server = fetch_all(answering, FetchRequest("/"), FetchRequest("/"))
     assert [each.status for each in responses] == [200, 200]
@@ -245,8 +245,8 @@ def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
 def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
     """Other methods, and header injection."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer()
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond()
 
     with pytest.raises(UsageError):
         fetch_one(answering, **fields)

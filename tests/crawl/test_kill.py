@@ -10,7 +10,7 @@ import pytest
 
 from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
 from tests.crawl.links import read_links
-from tests.crawl.live_site import LiveSite, Page, html, moved, serve_live_site, sitemap
+from tests.crawl.live_site import LiveSite, Page, html, redirect_to, serve_live_site, sitemap
 from tests.crawl.test_warc_store import records
 from tests.process_killer import RequestKiller
 from tests.recovery.background_server import run_in_background
@@ -26,7 +26,7 @@ Known = dict[str, tuple[object, ...]]
 def _site() -> dict[str, Page]:
     """Return pages with images, small and large, redirects, a sitemap, and a disallowed page."""
     noise = random.Random(7)  # noqa: S311
-    pages = {"/": html(*(f"/{number}" for number in range(12)), "/moved"), "/moved": moved("/3")}
+    pages = {"/": html(*(f"/{number}" for number in range(12)), "/moved"), "/moved": redirect_to("/3")}
     for number in range(12):
         size = 200_000 if number % 4 == 0 else 20_000
         pages[f"/{number}"] = html(f"/{(number + 5) % 12}", f"/missing{number % 3}", more=f'<img src="/{number}.png">')
@@ -79,19 +79,19 @@ def crawl_state(folder: Path) -> Known:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
+def uninterrupted_crawl(
     site: LiveSite, crawl_starter: CrawlProcesses, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Known, int]:
     """Return the state after an undisturbed crawl, and its number of requests."""
     folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
-    site.server.asked.clear()
+    site.server.requests.clear()
     crawl_starter.begin(folder, f"{site.url}/")
     assert crawl_starter.ended() == 0
     assert len(crawl_state(folder)) == 30
-    return crawl_state(folder), len(site.server.asked)
+    return crawl_state(folder), len(site.server.requests)
 
 
-def fetched(folder: Path) -> dict[str, str | None]:
+def fetched_digests(folder: Path) -> dict[str, str | None]:
     """Return the fetched URLs with digests; empty if the crawl was killed before its first commit."""
     if not (folder / "state.sqlite").exists() or (folder / "state.sqlite").stat().st_size == 0:
         return {}
@@ -104,13 +104,13 @@ def test_run_resumes_after_a_kill_at_any_point(
     site: LiveSite,
     crawl_starter: CrawlProcesses,
     killer: RequestKiller,
-    undisturbed: tuple[Known, int],
+    uninterrupted_crawl: tuple[Known, int],
     tmp_path: Path,
 ) -> None:
     """The result equals that of an undisturbed crawl, at most requests in flight are repeated, no WARC is damaged."""
     random_ = random.Random(round_)  # noqa: S311
     folder = tmp_path / "crawl"
-    site.server.asked.clear()
+    site.server.requests.clear()
     fetched_before: dict[str, str | None] = {}
     for point in range(POINTS // ROUNDS):
         after = random_.randint(1, 5)
@@ -123,19 +123,19 @@ def test_run_resumes_after_a_kill_at_any_point(
         if code == 0 and point:
             break  # on a busy machine a kill may come so late that all is done before it, or before the next
         assert code == -signal.SIGKILL
-        now = fetched(folder)
+        now = fetched_digests(folder)
         assert fetched_before.items() <= now.items(), "a fetched resource is lost"
         fetched_before = now
         for path in sorted((folder / "warc").glob("*.gz")):  # closed files are complete
             assert all(text is not None for _, text in _members(path.read_bytes()))
     crawl_starter.begin(folder, f"{site.url}/")
     assert crawl_starter.ended() == 0
-    assert crawl_state(folder) == undisturbed[0]
+    assert crawl_state(folder) == uninterrupted_crawl[0]
     stored = records(folder)
     responses = [uri for kind, uri, _ in stored if kind == "response"]
-    assert sorted(responses) == sorted(fetched(folder)), "each response is stored once"
+    assert sorted(responses) == sorted(fetched_digests(folder)), "each response is stored once"
     assert [kind for kind, _, _ in stored].count("request") == len(responses)
     assert not list((folder / "warc").glob("*.open"))
     # One request is in flight at a time; robots.txt is stored with the first page.
-    assert len(site.server.asked) <= undisturbed[1] + 2 * (POINTS // ROUNDS)
+    assert len(site.server.requests) <= uninterrupted_crawl[1] + 2 * (POINTS // ROUNDS)
     assert len(list(read_links(folder))) > 30

@@ -74,6 +74,6 @@ def test_x_robots_tag_noarchive(values: list[str], forbids: bool) -> None:
 )
 def test_hostile_pages_are_parsed_quickly(body: bytes) -> None:
     """The amount of parsed text is bounded."""
-    begun = time.process_time()
+    start = time.process_time()
     assert not page_forbids_archiving(body * max(1, 500_000 // len(body)))
-    assert time.process_time() - begun < 5
+    assert time.process_time() - start < 5

@@ -8,7 +8,7 @@ from socket import gaierror
 import pytest
 
 from tests.crawl.live_site import FixedResolver, Page, html, serve_live_site, text
-from tests.neighbours.faults import Talk
+from tests.external.fault_server import Exchange
 from unlost.crawl import (
     MAX_DELAY_SECONDS,
     CrawlConfig,
@@ -47,7 +47,7 @@ def test_delays_are_respected(robots: str, delay: float, contact: str | None, ex
             # The delay after robots.txt counts, too.
             assert all(gap >= expected for gap in gaps)
             assert sum(gaps) < expected * 10 + 5
-            assert site.server.most_open == 1
+            assert site.server.max_open == 1
             events = [word for word, _ in site.events]
             assert ("delay-capped" in events) is (expected == MAX_DELAY_SECONDS)
             assert ("no-contact" in events) is (contact is None)
@@ -123,18 +123,18 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
                 both.set()
             await both.wait()  # both requests must be in flight
 
-        from tests.neighbours.faults import Talk, faulty
+        from tests.external.fault_server import Exchange, run_fault_server
 
-        async def answering(talk: Talk) -> None:
-            if talk.path in ("/1", "/2"):
-                await meet(talk.path)
-            await talk.answer(200 if talk.path in ("/1", "/2") else 404)
+        async def answering(exchange: Exchange) -> None:
+            if exchange.path in ("/1", "/2"):
+                await meet(exchange.path)
+            await exchange.respond(200 if exchange.path in ("/1", "/2") else 404)
 
         from tests.crawl.live_site import FixedResolver
         from tests.virtual_clock import VirtualClock
         from unlost.crawl import crawl
 
-        async with faulty(answering) as server, asyncio.timeout(20):
+        async with run_fault_server(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")
             plan = CrawlConfig(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
             result = await crawl(
@@ -190,18 +190,18 @@ def test_unreachable_host_is_skipped_and_tried_again_after_the_pause(tmp_path: P
     async def run() -> None:
         async with serve_live_site({}) as site:
 
-            async def respond(talk: Talk) -> None:
-                host = talk.headers["host"].partition(":")[0]
-                links = [f"/{number}" for number in range(20)] if host == "a.example" and talk.path == "/" else []
-                if talk.path == "/":
+            async def respond(exchange: Exchange) -> None:
+                host = exchange.headers["host"].partition(":")[0]
+                links = [f"/{number}" for number in range(20)] if host == "a.example" and exchange.path == "/" else []
+                if exchange.path == "/":
                     resolver.is_broken = host == "a.example"
                     if host == "b.example":
                         assert resolver.failures == policy.failures
                         site.clock.advance(policy.pause)
-                response = Page(b"", 404) if talk.path == "/robots.txt" else html(*links)
-                await talk.answer(response.status, response.body, content_type="text/html", connection="close")
+                response = Page(b"", 404) if exchange.path == "/robots.txt" else html(*links)
+                await exchange.respond(response.status, response.body, content_type="text/html", connection="close")
 
-            site.server.answering = respond
+            site.server.handler = respond
             starts = tuple(f"http://{name}.example:{site.server.port}/" for name in "ab")
             options = {"hosts_at_once": 1, "resolver": resolver, "sitemaps": False}
             result = await site.crawl(tmp_path / "crawl", starts=starts, **options)

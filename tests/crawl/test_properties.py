@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.links import read_links
-from tests.crawl.live_site import Page, html, moved, serve_live_site, text
+from tests.crawl.live_site import Page, html, redirect_to, serve_live_site, text
 from unlost.crawl import CrawlOutcome, ScopeType, read_resources
 from unlost.http import PRODUCT_TOKEN
 
@@ -22,7 +22,7 @@ RULES = [
 _targets = st.sampled_from(LINKS)
 _pages = st.one_of(
     st.lists(_targets, max_size=5).map(lambda links: html(*links)),
-    _targets.map(moved),
+    _targets.map(redirect_to),
     st.just(Page(b"gone", 404)),
     st.lists(_targets, max_size=3).map(lambda links: html(more="".join(f'<img src="{each}">' for each in links))),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved
+from tests.crawl.live_site import Page, by_path, crawl_pages, html, redirect_to
 from unlost.crawl import MAX_REDIRECT_CHAIN, CrawlOutcome
 
 
@@ -13,10 +13,10 @@ def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> Non
     """The target, relative or not, is fetched; another site is not."""
     pages = {
         "/": html("/old", "/away", "/ftp"),
-        "/old": moved("new#part", status),
+        "/old": redirect_to("new#part", status),
         "/new": html(),
-        "/away": moved("http://elsewhere.example/", status),
-        "/ftp": moved("ftp://127.0.0.1/", status),
+        "/away": redirect_to("http://elsewhere.example/", status),
+        "/ftp": redirect_to("ftp://127.0.0.1/", status),
     }
     _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     found = by_path(resources, site)
@@ -29,7 +29,7 @@ def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> Non
 
 def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) -> None:
     """A folder with and without slash has one page name and two URLs."""
-    pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
+    pages = {"/": html("/a"), "/a": redirect_to("/a/"), "/a/": html("/a/b", "/a")}
     _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/a", "/a/", "/a/b"]
     assert by_path(resources, site)["/a/"].status == 200
@@ -37,7 +37,13 @@ def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) ->
 
 def test_redirect_loop_ends(tmp_path: Path) -> None:
     """Each URL of a loop is fetched once, and one is marked `circle`; the same for a redirect to itself."""
-    pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
+    pages = {
+        "/": html("/1", "/self"),
+        "/1": redirect_to("/2"),
+        "/2": redirect_to("/3"),
+        "/3": redirect_to("/1"),
+        "/self": redirect_to("/self"),
+    }
     _, resources, site = crawl_pages(pages, tmp_path / "crawl")
     assert sorted(site.paths) == ["/", "/1", "/2", "/3", "/self"]
     found = by_path(resources, site)
@@ -48,7 +54,7 @@ def test_endless_redirect_chain_ends(tmp_path: Path) -> None:
     """After the limit the next URL is excluded."""
 
     def page(path: str) -> Page | None:
-        return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None
+        return html("/r/x") if path == "/" else redirect_to(f"{path}x") if path.startswith("/r/") else None
 
     _, resources, site = crawl_pages(page, tmp_path / "crawl")
     assert len([path for path in site.paths if path.startswith("/r/")]) == MAX_REDIRECT_CHAIN + 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from tests.crawl.live_site import LiveSite, Page, html, moved, serve_live_site, text
+from tests.crawl.live_site import LiveSite, Page, html, redirect_to, serve_live_site, text
 from unlost.crawl import (
     MAX_DELAY_SECONDS,
     MAX_REDIRECTS,
@@ -118,10 +118,10 @@ def test_hostile_robots_txt_is_parsed_with_bounded_resources() -> None:
     many = b"".join(b"User-agent: a%d\n" % number for number in range(half // 15)) + b"Disallow: /a\n" * (half // 13)
     wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_ROBOTS_BYTES // 21)
     tracemalloc.start()
-    begun = time.process_time()
+    start = time.process_time()
     for text_ in (many, wild, b"Disallow: /" + b"a" * MAX_ROBOTS_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
         rules(text_).allows(f"{ORIGIN}/{'a' * 1_000}")
-    assert time.process_time() - begun < 20
+    assert time.process_time() - start < 20
     assert tracemalloc.get_traced_memory()[1] < 200 << 20
     tracemalloc.stop()
 
@@ -147,18 +147,18 @@ def fetch_rules(pages: dict[str, Page], then: str = "/x", times: int = 1, pause:
 
 def test_robots_txt_redirects_are_followed_up_to_a_limit() -> None:
     """Five redirects are followed; more count as unavailable."""
-    chain = {f"/{number}": moved(f"/{number + 1}") for number in range(1, 10)}
-    pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS}": text("User-agent: *\nDisallow: /")}
+    chain = {f"/{number}": redirect_to(f"/{number + 1}") for number in range(1, 10)}
+    pages = {"/robots.txt": redirect_to("/1"), **chain, f"/{MAX_REDIRECTS}": text("User-agent: *\nDisallow: /")}
     assert fetch_rules(pages)[0] is False
-    pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
+    pages = {"/robots.txt": redirect_to("/1"), **chain, f"/{MAX_REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
     assert fetch_rules(pages)[0] is True
-    assert fetch_rules({"/robots.txt": moved("ftp://a.example/")})[0] is True
+    assert fetch_rules({"/robots.txt": redirect_to("ftp://a.example/")})[0] is True
     assert fetch_rules({"/robots.txt": Page(b"", 302, {})})[0] is True
 
 
 def test_robots_txt_redirect_into_a_private_network_is_unreachable() -> None:
     """Everything is forbidden."""
-    assert fetch_rules({"/robots.txt": moved("http://127.0.0.1:1/robots.txt")})[0] is False
+    assert fetch_rules({"/robots.txt": redirect_to("http://127.0.0.1:1/robots.txt")})[0] is False
 
 
 def test_robots_txt_is_fetched_once_a_day() -> None:

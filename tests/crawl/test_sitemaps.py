@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.live_site import Page, crawl_pages, html, moved, serve_live_site, sitemap, text
+from tests.crawl.live_site import Page, crawl_pages, html, redirect_to, serve_live_site, sitemap, text
 from unlost.crawl import CrawlOutcome, LiveResource, frontier, read_resources
 
 
@@ -58,7 +58,7 @@ def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
     _, resources, site = crawl_pages({"/": html()}, tmp_path / "crawl")
     assert "/sitemap.xml" in site.server.paths
     assert [each.uri for each in resources] == [f"{site.url}/"]
-    for count, response in enumerate((html("/invented"), moved("/"), moved("/invented"))):
+    for count, response in enumerate((html("/invented"), redirect_to("/"), redirect_to("/invented"))):
         _, resources, site = crawl_pages({"/": html(), "/sitemap.xml": response}, tmp_path / str(count))
         assert [each.uri for each in resources] == [f"{site.url}/"]
 

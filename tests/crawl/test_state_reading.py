@@ -53,15 +53,15 @@ def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
     undecodable = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
 
     async def run() -> None:
-        from tests.neighbours.faults import Talk, faulty
+        from tests.external.fault_server import Exchange, run_fault_server
         from unlost.crawl import CrawlConfig, crawl
 
-        async def answering(talk: Talk) -> None:
+        async def answering(exchange: Exchange) -> None:
             head = "".join(f"{name}: {value}\r\n" for name, value in undecodable.headers.items())
             response = f"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n{head}\r\nx".encode("utf-8", "surrogateescape")
-            await (talk.say(response) if talk.path == "/" else talk.answer(404))
+            await (exchange.send(response) if exchange.path == "/" else exchange.respond(404))
 
-        async with faulty(answering) as server:
+        async with run_fault_server(answering) as server:
             plan = CrawlConfig((f"{server.url}/",), delay=0.0)
             await crawl(plan, tmp_path / "crawl", contact="me@example.org")
 

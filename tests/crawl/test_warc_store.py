@@ -10,8 +10,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.cli.run import unlost
-from tests.crawl.live_site import Page, by_path, crawl_pages, html, moved, serve_live_site
-from tests.neighbours import nginx, pywb
+from tests.crawl.live_site import Page, by_path, crawl_pages, html, redirect_to, serve_live_site
+from tests.external import nginx, pywb
 from tests.recovery.recovery_output import _members
 from tests.virtual_clock import VirtualClock
 from unlost.crawl import CrawlConfig, crawl, read_resources
@@ -23,7 +23,7 @@ SITE = {
         200,
         {"content-type": "text/html; charset=utf-8", "content-encoding": "gzip", "x-was": "here"},
     ),
-    "/old": moved("{base}/"),
+    "/old": redirect_to("{base}/"),
     "/i.png": Page(bytes(range(256)) * 900, 200, {"content-type": "image/png"}),
 }  # fmt: skip
 
@@ -67,11 +67,11 @@ def test_pywb_replays_a_crawl(tmp_path: Path) -> None:
     index = tmp_path / "index.cdxj"
     done = unlost("index", "build", *map(str, warcs), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
-    moment = resources[0].seen or ""
-    with pywb.serving(index, tmp_path / "crawl" / "warc", tmp_path) as server:
+    timestamp = resources[0].seen or ""
+    with pywb.serve_index(index, tmp_path / "crawl" / "warc", tmp_path) as server:
 
-        def fetch(path: str) -> pywb.Answer:
-            return server.fetch(moment, site.url + path)
+        def fetch(path: str) -> pywb.RawCapture:
+            return server.fetch(timestamp, site.url + path)
 
         assert (fetch("/").status, fetch("/").body) == (200, SITE["/"].body)
         page = fetch("/page?q=1")
@@ -94,7 +94,7 @@ def test_nginx_site_is_stored_byte_for_byte(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     # Files are served unchanged, by name and without types.
-    with nginx.serving(folder, work) as port:
+    with nginx.serve_folder(folder, work) as port:
         base = f"http://127.0.0.1:{port}"
         plan = CrawlConfig((f"{base}/index.html", f"{base}/sub/index.html"), delay=0.0)
         result = asyncio.run(crawl(plan, tmp_path / "crawl", contact="me@example.org"))
@@ -129,7 +129,7 @@ def test_only_lost_records_are_fetched_again(lost: str, tmp_path: Path) -> None:
                 (folder / "state.sqlite").unlink()
                 file.rename(f"{file}.open")
                 Path(f"{file}.open").write_bytes(whole + b"\x1f\x8b\x08torn")
-            site.server.asked.clear()
+            site.server.requests.clear()
             await site.crawl(folder)
             after = {each.uri: each for each in read_resources(folder)}
             assert {uri: (each.status, each.digest) for uri, each in after.items()} == {

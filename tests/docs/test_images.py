@@ -5,24 +5,24 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from scripts import recording
-from scripts.pictures import PICTURES
+from scripts import terminal_recording
+from scripts.diagrams import DIAGRAMS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-DRAWN = [IMAGES / f"{name}.svg" for name in [*PICTURES, "recording"]]
+DRAWN = [IMAGES / f"{name}.svg" for name in [*DIAGRAMS, "recording"]]
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", DIAGRAMS)
 def test_diagram_is_up_to_date(name: str) -> None:
     """Each diagram is what `make docs` draws."""
-    assert (IMAGES / f"{name}.svg").read_text() == PICTURES[name]().svg(), "stale: run `make docs`"
+    assert (IMAGES / f"{name}.svg").read_text() == DIAGRAMS[name]().svg(), "stale: run `make docs`"
 
 
 def test_recording_is_current_command_output() -> None:
     """The commands of the recording are run, and print what it shows."""
-    session = recording.recorded()
+    session = terminal_recording.record_session()
     assert "4 of 5 resources came back" in session[1][1]
-    assert (IMAGES / "recording.svg").read_text() == recording.drawn(session), "stale: run `make docs`"
+    assert (IMAGES / "recording.svg").read_text() == terminal_recording.render_svg(session), "stale: run `make docs`"
 
 
 @pytest.mark.parametrize("file", DRAWN, ids=lambda file: file.name)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.neighbours.process import free_port, is_open
+from tests.external.process import free_port, is_open
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

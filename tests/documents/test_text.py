@@ -80,13 +80,13 @@ def test_encryption_flag_of_older_formats_raises_encrypted_error(documents: Docu
 @pytest.mark.browser
 def test_pdf_printed_by_chromium_has_text_of_page(documents: DocumentReader) -> None:
     """Ligatures, hyphenated words and non-Latin scripts are extracted."""
-    from tests.neighbours import chromium
+    from tests.external import chromium
 
     page = (
         "<p>Bringing a website back: efficient office flow.</p><p>Grüße aus Köln, Привет, мир, Ελληνικά.</p>"
         "<p lang=en style='width:6em'>an extra&shy;ordi&shy;narily long word</p><table><tr><td>north<td>south</table>"
     )
-    with chromium.browser() as browser:
+    with chromium.run_browser() as browser:
         tab = browser.new_page()
         tab.set_content(page)
         body = tab.pdf()

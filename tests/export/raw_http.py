@@ -4,7 +4,7 @@ import socket
 from typing import NamedTuple
 from urllib.parse import quote
 
-from tests.neighbours.pywb import without_chunks
+from tests.external.pywb import decode_chunked
 
 
 class RawResponse(NamedTuple):
@@ -32,7 +32,7 @@ def fetch(port: int, path: str, host: str = "lost.example") -> RawResponse:
         assert name.lower() not in headers or name.lower() == "date", f"{name} is duplicated"
         headers[name.lower()] = value
     if headers.get("transfer-encoding") == "chunked":
-        body = without_chunks(body)
+        body = decode_chunked(body)
     return RawResponse(int(status.split()[1]), headers, body)
 
 

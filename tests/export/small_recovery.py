@@ -12,7 +12,7 @@ GIF = b"GIF89a" + bytes(range(256)) * 20
 LATIN = "<title>Grüße</title><p>Grüße".encode("latin-1")
 
 
-def held() -> list[Held]:
+def make_site() -> list[Held]:
     """Return a site: pages, an image, two captures with equal bytes, a parked page with an older good capture."""
     links = ("one", "same/1", "same/2", "a.gif", "latin", "sold", "missing")
     return [
@@ -35,6 +35,6 @@ def held() -> list[Held]:
 def recover_small_site(folder: Path, *, max_bytes: int = 1 << 30) -> Path:
     """Recover the site into a folder and return it. max_bytes: limit of each WARC."""
     folder.mkdir()
-    run = RecoveryRunner(folder, Stub("a", held()), max_bytes=max_bytes)
+    run = RecoveryRunner(folder, Stub("a", make_site()), max_bytes=max_bytes)
     assert run().is_done
     return folder

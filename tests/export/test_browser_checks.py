@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.export.browser_checks import Findings, check_in_browser
-from tests.neighbours import nginx
+from tests.external import nginx
 from unlost.export import hosting_files
 
 pytestmark = pytest.mark.browser
@@ -69,7 +69,7 @@ def test_good_site_has_no_faults(browser: Browser, tmp_path: Path) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     (folder / "_nginx" / "server.conf").write_text("types { text/css css; text/html html; image/gif gif; }")
-    with nginx.hosting(folder, work) as port:
+    with nginx.host_site(folder, work) as port:
         found = check_in_browser(browser, [f"http://127.0.0.1:{port}/index.html"], f"http://127.0.0.1:{port}/")
         assert len(found.pages) == 3
         assert (found.broken, found.outside, found.dead) == (set(), set(), set())

@@ -12,7 +12,7 @@ from tests.cli.run import unlost
 from tests.export import reference_recovery
 from tests.export.browser_checks import Fault, Findings, check_in_browser
 from tests.export.raw_http import fetch_following_redirects
-from tests.neighbours import apache, nginx, pywb
+from tests.external import apache, nginx, pywb
 from tests.real_data import DATA
 from tests.recovery.command import Command
 from tests.recovery.recovery_output import summary
@@ -21,7 +21,7 @@ from unlost.registry import Archive, ArchiveKind
 
 pytestmark = pytest.mark.browser
 
-SERVERS = {"nginx": nginx.hosting, "apache": apache.hosting}
+SERVERS = {"nginx": nginx.host_site, "apache": apache.host_site}
 # Requested by a script on the home page of the real site: scripts are not rewritten.
 SCRIPTED = "http://www.archive.org/index.php"
 ADDED = ("html", "jpg", "gif", "png", "css", "js")
@@ -140,7 +140,7 @@ def test_old_urls_work_on_a_server(browser: Browser, reference_site: Site, serve
 
 def test_wacz_works_in_pywb(browser: Browser, reference_site: Site, tmp_path: Path) -> None:
     """Pywb replays the site; it does not know other spellings of URLs."""
-    with pywb.serving_wacz(reference_site.wacz, tmp_path, framed=False) as server:
+    with pywb.serve_wacz(reference_site.wacz, tmp_path, framed=False) as server:
         machine = f"http://127.0.0.1:{server.port}/"
         root, home = f"{machine}t/", "http://lost.example/"
         findings = check_in_browser(browser, [root + home], root, also=[machine], replayed=(home,), limit=10)
@@ -183,7 +183,7 @@ def test_real_site_works_from_disk_server_and_wacz(browser: Browser, real_site: 
             root = f"http://127.0.0.1:{port}/"
             findings = check_in_browser(browser, [f"{root}index.php", f"{root}details/movies"], root, limit=2, tried=80)
             assert_no_faults(real_site, findings, root, pages=2)
-    with pywb.serving_wacz(real_site.wacz, tmp_path, framed=False) as server:
+    with pywb.serve_wacz(real_site.wacz, tmp_path, framed=False) as server:
         machine = f"http://127.0.0.1:{server.port}/"
         root, home = f"{machine}t/", "http://www.archive.org/"
         start = f"{root}{home}index.php"

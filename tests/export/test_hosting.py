@@ -11,12 +11,12 @@ import pytest
 from tests.export import nasty_site
 from tests.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, NastyResource, body
 from tests.export.raw_http import fetch, fetch_following_redirects
-from tests.neighbours import apache, nginx
+from tests.external import apache, nginx
 from unlost.export import ExportedResource, escape_unsafe, hosting_files
 
 SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
-    "nginx": nginx.hosting,
-    "apache": apache.hosting,
+    "nginx": nginx.host_site,
+    "apache": apache.host_site,
 }
 CONFIG_ERRORS = {"nginx": nginx.config_errors, "apache": apache.config_errors}
 OLD_URLS = [(each, old) for each in FILES for old in (each.old, *each.spellings)]
@@ -195,7 +195,7 @@ def test_settings_file_names_are_reserved() -> None:
 
 def hostile_resources(count: int) -> list[ExportedResource]:
     """Return random resources with characters that are special in settings files."""
-    chance = random.Random(11)  # noqa: S311
+    rng = random.Random(11)  # noqa: S311
     letters = [
         *"ab/?&=;%$\\\"'{}()[]<>|^~*+.,:#!@-_ \t\r\n\0`é€\ud800",
         "%00",
@@ -222,26 +222,24 @@ def hostile_resources(count: int) -> list[ExportedResource]:
     ]
 
     def text(longest: int) -> str:
-        return "".join(
-            chance.choice(letters if chance.random() < 0.9 else words) for _ in range(chance.randrange(longest))
-        )
+        return "".join(rng.choice(letters if rng.random() < 0.9 else words) for _ in range(rng.randrange(longest)))
 
     found = []
     for number in range(count):
-        host = chance.choice(["a.example", "www.a.example", "b.example", text(4)])
-        uri = f"http://{host}/{text(12)}" + (f"?{text(12)}" if chance.random() < 0.5 else "")
-        if chance.random() < 0.2:
+        host = rng.choice(["a.example", "www.a.example", "b.example", text(4)])
+        uri = f"http://{host}/{text(12)}" + (f"?{text(12)}" if rng.random() < 0.5 else "")
+        if rng.random() < 0.2:
             found.append(
                 ExportedResource(
                     uri,
                     None,
-                    redirect_target=chance.choice([f"http://a.example/{text(9)}", f"http://{text(9)}", text(9)]),
+                    redirect_target=rng.choice([f"http://a.example/{text(9)}", f"http://{text(9)}", text(9)]),
                 )
             )
         else:
             name = text(9).replace("\0", "").replace("\ud800", "").strip("/") + str(number)
             found.append(
-                ExportedResource(uri, name, chance.choice([None, "text/html", text(5)]), chance.choice([None, text(3)]))
+                ExportedResource(uri, name, rng.choice([None, "text/html", text(5)]), rng.choice([None, text(3)]))
             )
     return found
 

@@ -18,7 +18,7 @@ STYLES = (BROWSE, WINDOWS, MIRROR, PathStyle(browsable=False, windows=True))
 HTML, PNG = "text/html", "image/png"
 
 
-def folded(path: str) -> str:
+def collision_key(path: str) -> str:
     """Return a key that is equal for paths that collide on case-insensitive or normalising file systems."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path.lower()).casefold())
 
@@ -146,7 +146,7 @@ def test_colliding_names_are_distinguished() -> None:
     """Names that collide on some file systems are distinguished on all."""
     tails = ("A.html", "a.html", "caf%C3%A9.html", "cafe%CC%81.html", "CAF%C3%89.html")
     found = paths_of({f"http://lost.example/{tail}": HTML for tail in tails})
-    assert len({folded(path) for path in found.values()}) == len(tails)
+    assert len({collision_key(path) for path in found.values()}) == len(tails)
 
 
 def test_two_default_pages_have_different_paths() -> None:
@@ -193,10 +193,10 @@ def test_paths_are_unique_valid_and_independent_of_order(
     """No path equals or contains another on any file system."""
     found = paths_of(resources, style)
     paths = list(found.values())
-    assert len({folded(path) for path in paths}) == len(paths)
+    assert len({collision_key(path) for path in paths}) == len(paths)
     taken = WrittenPaths()
     for path in paths:
-        taken.add(folded(path))
+        taken.add(collision_key(path))
         assert len(path.encode()) <= 1000
         for name in path.split("/"):
             assert_valid_name(name, style)
@@ -231,6 +231,6 @@ def test_path_of_missing_resource_is_unique(resources: dict[str, str | None], ur
     paths = PathMapper(BROWSE, HOME)
     allocator = PathAllocator(paths.candidates(name, each, resources[each]) for name, each in names.items())
     path = allocator.free_path(paths.candidates_for_missing(page_name(uri), uri, is_page=is_page))
-    assert folded(path) not in {folded(each) for each in allocator.paths.values()}
+    assert collision_key(path) not in {collision_key(each) for each in allocator.paths.values()}
     for name in path.split("/"):
         assert_valid_name(name, BROWSE)

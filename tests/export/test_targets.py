@@ -67,9 +67,9 @@ def test_added_files_are_written(tmp_path: Path, name: str) -> None:
 def test_body_is_read_from_its_position(tmp_path: Path, name: str) -> None:
     """This also holds for bodies of unknown size."""
     with open_target(tmp_path / name) as target:
-        begun = io.BytesIO(b"not this, this")
-        begun.seek(len(b"not this, "))
-        target.add("a", begun, DATE)
+        start = io.BytesIO(b"not this, this")
+        start.seek(len(b"not this, "))
+        target.add("a", start, DATE)
         target.add("b", UnseekableBody(b"piped" * 50_000), DATE)
     found = read_target(tmp_path / name)
     assert (found["a"][0], found["b"][0]) == (b"this", b"piped" * 50_000)

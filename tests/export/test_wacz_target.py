@@ -15,7 +15,7 @@ import pytest
 from tests.cli.run import unlost
 from tests.export.conftest import SampleRecovery
 from tests.export.sample_recoveries import SampleCapture, make_recovery
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.recovery.archives import Archives
 from tests.recovery.command import Command
 from tests.recovery.recovery_output import read_warcs
@@ -202,7 +202,7 @@ def test_sample_site_is_valid_and_replayed_by_pywb(sample_recovery: SampleRecove
     assert done["resources"]["identical"] == 1 + 2 * PAGES
     place = tmp_path / "pywb"
     place.mkdir()
-    with pywb.serving_wacz(wacz, place) as server:
+    with pywb.serve_wacz(wacz, place) as server:
         for _, each in sample_recovery.site.captures():
             response = server.fetch(each.date, each.uri)
             assert (response.status, response.body) == (each.status, each.body), each.uri
@@ -223,7 +223,7 @@ def test_special_cases_are_replayed_by_pywb(running_archives: Archives, tmp_path
     assert written.copies == len(chosen)
     place = tmp_path / "pywb"
     place.mkdir()
-    with pywb.serving_wacz(wacz, place) as server:
+    with pywb.serve_wacz(wacz, place) as server:
         for each in chosen:
             response = server.fetch(each.datetime, each.uri)
             expected = records[each.file, each.offset]

@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.cli.run import unlost
 from tests.export.conftest import SampleRecovery
-from tests.export.small_recovery import GIF, PARKED, SAME, held, recover_small_site
-from tests.neighbours import pywb
+from tests.export.small_recovery import GIF, PARKED, SAME, make_site, recover_small_site
+from tests.external import pywb
 from tests.recovery.recovery_runner import SITE, RecoveryRunner
 from tests.recovery.sample_site import PAGES
 from tests.recovery.stub_archive import Stub
@@ -104,7 +104,7 @@ def test_original_of_chosen_revisit_is_included(tmp_path: Path, recovery: Path) 
     assert found.index(("response", original)) < found.index(("revisit", revisit.uri.removeprefix(SITE)))
 
 
-def _place(recovery: Path, path: str) -> tuple[Path, int]:
+def _record_location(recovery: Path, path: str) -> tuple[Path, int]:
     """Return file and offset of the chosen capture of a page."""
     with StateReader(recovery) as state:
         (found,) = [chosen for chosen in state.chosen_captures() if chosen.uri == SITE + path]
@@ -121,7 +121,7 @@ def _flip(file: Path, offset: int) -> None:
 def test_damaged_record_is_reported_and_left_out(tmp_path: Path, recovery: Path, offset_in_record: int) -> None:
     """Wherever the damage is, the others are written, and the first problem has the position."""
     shutil.copytree(recovery, tmp_path / "r")
-    file, offset = _place(tmp_path / "r", "one")
+    file, offset = _record_location(tmp_path / "r", "one")
     _flip(file, offset + offset_in_record)
     is_before = offset_in_record < 0  # then it is that of another copy, or of one that was not chosen
     done = write_warc(tmp_path / "r", tmp_path / "a.warc.gz")
@@ -135,7 +135,7 @@ def test_damaged_record_is_reported_and_left_out(tmp_path: Path, recovery: Path,
 def test_record_with_wrong_digest_is_damaged(tmp_path: Path, recovery: Path) -> None:
     """A changed and recompressed record is detected by its digest."""
     shutil.copytree(recovery, tmp_path / "r")
-    file, offset = _place(tmp_path / "r", "a.gif")
+    file, offset = _record_location(tmp_path / "r", "a.gif")
     data = file.read_bytes()
     member = next(each for each in gzip_members(file) if data[offset:].startswith(each))
     text = gzip.decompress(member)
@@ -157,7 +157,7 @@ def test_revisit_without_original_is_left_out(tmp_path: Path, recovery: Path) ->
     with StateReader(tmp_path / "r") as state:
         (revisit,) = [chosen for chosen in state.chosen_captures() if chosen.is_revisit]
     original = ({"same/1", "same/2"} - {revisit.uri.removeprefix(SITE)}).pop()
-    file, offset = _place(tmp_path / "r", original)
+    file, offset = _record_location(tmp_path / "r", original)
     _flip(file, offset + 100)
     done = write_warc(tmp_path / "r", tmp_path / "a.warc.gz")
     assert (done.copies, dict(done.problems.counts)) == (5, {"damaged-record": 1, "revisit-without-body": 1})
@@ -166,9 +166,9 @@ def test_revisit_without_original_is_left_out(tmp_path: Path, recovery: Path) ->
 def test_missing_warc_is_reported(tmp_path: Path) -> None:
     """Its captures are counted, and those of other files are exported."""
     folder = recover_small_site(tmp_path / "r", max_bytes=1)
-    file, _ = _place(folder, "one")
+    file, _ = _record_location(folder, "one")
     file.unlink()
-    other, _ = _place(folder, "a.gif")
+    other, _ = _record_location(folder, "a.gif")
     other.rename(tmp_path / "elsewhere.warc.gz")
     other.symlink_to(tmp_path / "elsewhere.warc.gz")
     done = write_warc(folder, tmp_path / "a.warc.gz")
@@ -208,7 +208,7 @@ def test_invalid_state_values_are_reported(tmp_path: Path, recovery: Path) -> No
 def test_record_of_another_capture_is_rejected(tmp_path: Path, recovery: Path) -> None:
     """A valid record at the offset of another capture is not exported."""
     shutil.copytree(recovery, tmp_path / "r")
-    (_, one), (_, image) = _place(tmp_path / "r", "one"), _place(tmp_path / "r", "a.gif")
+    (_, one), (_, image) = _record_location(tmp_path / "r", "one"), _record_location(tmp_path / "r", "a.gif")
     with sqlite3.connect(tmp_path / "r" / "state.sqlite") as state:
         for old, new in ((one, -1), (image, one), (-1, image)):
             state.execute("UPDATE record SET offset = ? WHERE offset = ?", (new, old))
@@ -258,7 +258,7 @@ def test_running_recovery_is_exported(tmp_path: Path) -> None:
             assert list((tmp_path / "r" / "warc").glob("*.open"))
             exported.append(write_warc(tmp_path / "r", tmp_path / "a.warc.gz"))
 
-    archive = Stub("a", held())
+    archive = Stub("a", make_site())
     (tmp_path / "r").mkdir()
     assert not RecoveryRunner(tmp_path / "r", archive, limit=2)().is_done
     archive.before = export
@@ -277,7 +277,7 @@ def test_sample_site_is_replayed_by_pywb(sample_recovery: SampleRecovery, tmp_pa
     done = json.loads(unlost("compare", "--json", str(sample_recovery.folder), str(warc)).stdout.splitlines()[-1])
     assert done["difference"] == {"changed": 0, "missing": 0, "added": 0, "success": 0}
     assert done["resources"]["identical"] == 1 + 2 * PAGES
-    with pywb.serving_warcs([warc], tmp_path) as (server,):
+    with pywb.serve_warcs([warc], tmp_path) as (server,):
         for _, each in sample_recovery.site.captures():
             response = server.fetch(each.date, each.uri)
             assert (response.status, response.body) == (each.status, each.body), each.uri

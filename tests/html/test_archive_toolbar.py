@@ -31,14 +31,14 @@ NOTES = (
 )
 
 
-def as_replayed(page: bytes, prefix: bytes) -> bytes:
+def replay_page(page: bytes, prefix: bytes) -> bytes:
     """Return a page as an archive replays it, with rewritten links."""
     return page.replace(b'href="http', b'href="' + prefix + b"http")
 
 
 def test_wayback_toolbar_and_links_are_removed() -> None:
     """Scripts, toolbar and comments are removed, links are restored, and all other bytes are unchanged."""
-    page = as_replayed(PAGE, b"/web/20140102030405/")
+    page = replay_page(PAGE, b"/web/20140102030405/")
     page = page.replace(b"<head>", b"<head>" + SCRIPTS).replace(b"<body class=x>", b"<body class=x>" + TOOLBAR) + NOTES
     cleaned = remove_archive_toolbar(page, WAYBACK)
     assert cleaned.body == PAGE
@@ -60,14 +60,14 @@ def test_pywb_insert_is_removed() -> None:
         b"<!-- WB Insert -->\n<script>\n  wbinfo = {};\n</script>\n"
         b"<script src='http://127.0.0.1:8080/static/wombat.js'> </script>\n<!-- End WB Insert -->"
     )
-    page = as_replayed(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
+    page = replay_page(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
     assert remove_archive_toolbar(page, PYWB).body == PAGE
 
 
 def test_archive_today_header_is_removed() -> None:
     """The header element is removed with all nested elements."""
     header = b'<div id="HEADER" style="x"><div><form><div>search</div></form></div><div>saved from</div></div>'
-    page = as_replayed(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
+    page = replay_page(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
     assert remove_archive_toolbar(page, ARCHIVE_TODAY).body == PAGE
     assert remove_archive_toolbar(page, WAYBACK).banners == 0
 

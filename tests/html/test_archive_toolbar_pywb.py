@@ -4,8 +4,8 @@ import http.client
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.recovery.sample_captures import capture, fetched, open_store
+from tests.external import pywb
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store
 from unlost.html import extract_links, remove_archive_toolbar
 
 PAGE = (
@@ -26,11 +26,13 @@ def test_page_replayed_by_pywb_is_restored(tmp_path: Path) -> None:
     folder = tmp_path / "warc"
     warcs, _ = open_store(folder)
     for number, body in ((1, PAGE), (2, RELATIVE)):
-        warcs.store(fetched(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None)
+        warcs.store(
+            make_fetched_capture(body, (("Content-Type", "text/html; charset=utf-8"),), of=capture(number)), None
+        )
     warcs.close()
     index = tmp_path / "index.cdxj"
     assert unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index)).returncode == 0
-    with pywb.serving(index, folder, tmp_path) as server:
+    with pywb.serve_index(index, folder, tmp_path) as server:
         for number, body in ((1, PAGE), (2, RELATIVE)):
             url = f"http://lost.example/{number}"
             path = f"/t/20140210000001mp_/{url}"

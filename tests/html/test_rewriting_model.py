@@ -218,12 +218,14 @@ BROKEN = [b"\xff", b"\x81", b"\x8f\xa1", b"\x81\x30", b"\x81\x30\x81"]
 
 
 @st.composite
-def pages(draw: st.DrawFn, places: list[model.Place], fillers: list[bytes]) -> tuple[str, list[model.Planted | bytes]]:
+def pages(
+    draw: st.DrawFn, places: list[model.Place], fillers: list[bytes]
+) -> tuple[str, list[model.PlacedLink | bytes]]:
     """Draw a charset and the parts of a page: links with known positions, and content between them."""
     charset = draw(st.sampled_from(sorted(CHARSETS)))
     letters = st.text(CHARSETS[charset], max_size=3)
     planted = st.builds(
-        model.Planted,
+        model.PlacedLink,
         st.sampled_from(places),
         st.tuples(st.sampled_from(["", "/", "../", "s/"]), letters, NAME).map("".join),
         st.sampled_from(["", "#top"]) | letters.map(lambda text: f"#{text}x"),
@@ -235,7 +237,7 @@ def pages(draw: st.DrawFn, places: list[model.Place], fillers: list[bytes]) -> t
 
 
 def assert_agrees_with_model(
-    mime: str, charset: str, parts: list[model.Planted | bytes], replacements: list[str | None]
+    mime: str, charset: str, parts: list[model.PlacedLink | bytes], replacements: list[str | None]
 ) -> None:
     """Rewrite a page with these replacements and compare it with the model's."""
     new: dict[tuple[str, str], str] = {}
@@ -251,7 +253,7 @@ def assert_agrees_with_model(
     codec = CODECS.get(charset, charset)
     body = model.page(parts, codec, {}, BASE)
     result = rewrite_links(body, mime, BASE, charset, replace)
-    planted = [part for part in parts if isinstance(part, model.Planted)]
+    planted = [part for part in parts if isinstance(part, model.PlacedLink)]
     assert requested == list(dict.fromkeys((part.uri(BASE), part.place.use) for part in planted))
     assert result.body == model.page(parts, codec, new, BASE)
     assert result.changed == sum((part.uri(BASE), part.place.use) in new for part in planted)
@@ -263,7 +265,7 @@ REPLACEMENTS = st.lists(st.none() | NEW, min_size=1, max_size=5)
 
 @given(pages(model.PLACES, FILLERS), REPLACEMENTS)
 def test_rewritten_page_agrees_with_model(
-    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+    drawn: tuple[str, list[model.PlacedLink | bytes]], replacements: list[str | None]
 ) -> None:
     """In twelve charsets only replaced links change, also next to invalid bytes."""
     assert_agrees_with_model("text/html", *drawn, replacements)
@@ -271,7 +273,7 @@ def test_rewritten_page_agrees_with_model(
 
 @given(pages(model.STYLES, [b"a { b: c }", b"/* url(no) */", b"@media print { a { b: c } }", b"\n"]), REPLACEMENTS)
 def test_rewritten_style_sheet_agrees_with_model(
-    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+    drawn: tuple[str, list[model.PlacedLink | bytes]], replacements: list[str | None]
 ) -> None:
     """Only replaced URLs of style sheets change."""
     assert_agrees_with_model("text/css", *drawn, replacements)
@@ -281,7 +283,7 @@ def test_rewritten_style_sheet_agrees_with_model(
     pages(model.DRAWING, [b"<g>", b"text", b"<!-- <use href='no'/> -->", b"<![CDATA[<use href='no'/>]]>"]), REPLACEMENTS
 )
 def test_rewritten_svg_agrees_with_model(
-    drawn: tuple[str, list[model.Planted | bytes]], replacements: list[str | None]
+    drawn: tuple[str, list[model.PlacedLink | bytes]], replacements: list[str | None]
 ) -> None:
     """Only replaced links of SVG files change."""
     assert_agrees_with_model("image/svg+xml", *drawn, replacements)
@@ -290,7 +292,7 @@ def test_rewritten_svg_agrees_with_model(
 @given(
     st.lists(
         st.builds(
-            model.Planted,
+            model.PlacedLink,
             st.sampled_from(model.CANDIDATES),
             st.tuples(st.sampled_from(["/", "../", "s/", "http://h.example/"]), st.sampled_from(["a", "x-1", "é"])).map(
                 lambda parts: "".join(parts).replace("é", "e") + ".html"
@@ -304,7 +306,7 @@ def test_rewritten_svg_agrees_with_model(
     st.booleans(),
 )
 def test_script_candidates_are_replaced(
-    parts: list[model.Planted | bytes], replacements: list[str | None], has_base: bool
+    parts: list[model.PlacedLink | bytes], replacements: list[str | None], has_base: bool
 ) -> None:
     """The callback receives each candidate once, and only replaced ones change."""
     base = "http://h.example/b/" if has_base else BASE
@@ -322,7 +324,7 @@ def test_script_candidates_are_replaced(
 
     body = model.page(parts, "windows-1252", {}, base)
     result = rewrite_links(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
-    planted = [part for part in parts if isinstance(part, model.Planted)]
+    planted = [part for part in parts if isinstance(part, model.PlacedLink)]
     assert received == list(dict.fromkeys(part.uri(base) for part in planted))
     assert result.body == model.page(parts, "windows-1252", new, base)
     assert result.changed == sum((part.uri(base), "candidate") in new for part in planted)

@@ -1,45 +1,45 @@
 """Handlers of valid and invalid responses."""
 
-from tests.neighbours.faults import Answering, Talk
+from tests.external.fault_server import Exchange, Handler
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
-async def ok(talk: Talk) -> None:
+async def ok(exchange: Exchange) -> None:
     """Respond correctly."""
-    await talk.answer(200, b"ok")
+    await exchange.respond(200, b"ok")
 
 
-def faulty_first(fault: Answering, times: int = 1) -> Answering:
+def faulty_first(fault: Handler, times: int = 1) -> Handler:
     """Return a handler with a fault for the first requests, and correct responses for the others."""
 
-    async def answering(talk: Talk) -> None:
-        await (fault(talk) if talk.number < times else talk.say(OK))
+    async def answering(exchange: Exchange) -> None:
+        await (fault(exchange) if exchange.number < times else exchange.send(OK))
 
     return answering
 
 
-def sending(*pieces: bytes) -> Answering:
+def send_and_hang(*pieces: bytes) -> Handler:
     """Return a handler that sends bytes and then hangs."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.say(*pieces)
-        await talk.gone()
+    async def answering(exchange: Exchange) -> None:
+        await exchange.send(*pieces)
+        await exchange.wait_closed()
 
     return answering
 
 
-async def reset(talk: Talk) -> None:
+async def reset(exchange: Exchange) -> None:
     """Reset the connection."""
-    await talk.reset()
+    await exchange.reset()
 
 
-def script(*answers: bytes, close: bool = False) -> Answering:
+def script(*answers: bytes, close: bool = False) -> Handler:
     """Return a handler of prepared responses, which closes the connection where requested."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.say(answers[min(talk.number, len(answers) - 1)])
+    async def answering(exchange: Exchange) -> None:
+        await exchange.send(answers[min(exchange.number, len(answers) - 1)])
         if close:
-            talk.writer.close()
+            exchange.writer.close()
 
     return answering

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.neighbours.faults import Answering, Faults, faulty
+from tests.external.fault_server import FaultServer, Handler, run_fault_server
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
 from unlost.http import (
@@ -35,7 +35,7 @@ HASTY = Timeouts(connect=2.0, first_byte=0.4, idle=0.4, total=20.0)
 class ClientAndServer:
     """An HTTP client and a server."""
 
-    server: Faults
+    server: FaultServer
     http_client: ArchiveHttpClient
     archive: Archive
     clock: VirtualClock
@@ -48,7 +48,7 @@ class ClientAndServer:
 
 @asynccontextmanager
 async def run_server(
-    answering: Answering,
+    answering: Handler,
     *,
     limits: tuple[RateLimit, ...] = (),
     store: LimitStore | None = None,
@@ -59,7 +59,7 @@ async def run_server(
     clock = VirtualClock()
     options = {"contact": "me@example.com", "timeouts": QUICK, **options}
     async with (
-        faulty(answering, clock, tls) as server,
+        run_fault_server(answering, clock, tls) as server,
         ArchiveHttpClient(store or MemoryLimitStore(), clock, **options) as http_client,
     ):
         archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"{server.url}/", limits=limits)

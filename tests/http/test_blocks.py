@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.external.fault_server import Exchange, Handler
+from tests.external.process import free_port
 from tests.http.handlers import OK, faulty_first, reset
 from tests.http.harness import QUICK, TableResolver, kind_of, run_server
-from tests.neighbours.faults import Answering, Talk
-from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError, OfflineError
 from unlost.http import ArchiveHttpClient, Connectivity, FileLimitStore, HttpRequest, MemoryLimitStore, pool
@@ -20,7 +20,7 @@ from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 LIMITS = (RateLimit(100, 1, (RequestKind.INDEX,), "the test"),)
 
 
-def refusing(name: str = "a", host: str = "127.0.0.1") -> Archive:
+def unreachable_archive(name: str = "a", host: str = "127.0.0.1") -> Archive:
     """Return an archive with limits where nothing listens."""
     return Archive(name, name.upper(), ArchiveKind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
 
@@ -32,7 +32,7 @@ async def query(http_client: ArchiveHttpClient, archive: Archive) -> None:
 
 def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
     """While another archive responds, a block lasts an hour, then two, then four."""
-    archive = refusing()
+    archive = unreachable_archive()
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0)) as it:
@@ -55,7 +55,7 @@ def test_refused_connection_blocks_and_survives_restart(tmp_path: Path) -> None:
 
 def test_response_after_refusal_makes_it_a_block() -> None:
     """The order does not matter: the archives of one run are queried at once."""
-    store, archive = MemoryLimitStore(), refusing()
+    store, archive = MemoryLimitStore(), unreachable_archive()
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0), store=store) as it:
@@ -75,7 +75,7 @@ def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") ->
 
 def test_unexplained_refusal_is_a_short_block() -> None:
     """With a single archive the cause is unknown: a minute, doubling, and nothing is sent meanwhile."""
-    store, clock, archive = MemoryLimitStore(), VirtualClock(), refusing()
+    store, clock, archive = MemoryLimitStore(), VirtualClock(), unreachable_archive()
 
     async def run() -> None:
         for seconds in (60, 120, 240):
@@ -93,7 +93,7 @@ def test_unexplained_refusal_is_a_short_block() -> None:
 def test_refusals_of_all_hosts_do_not_block() -> None:
     """A firewall that refuses everything is local: the next command queries all archives again."""
     store, clock = MemoryLimitStore(), VirtualClock()
-    archives = [refusing("a", "a.example"), refusing("b", "b.example")]
+    archives = [unreachable_archive("a", "a.example"), unreachable_archive("b", "b.example")]
 
     async def run() -> None:
         for _ in range(2):
@@ -109,7 +109,7 @@ def test_refusals_of_all_hosts_do_not_block() -> None:
     asyncio.run(run())
 
 
-class Failing:
+class FailingResolver:
     """A resolver that fails."""
 
     def __init__(self, cause: OSError) -> None:
@@ -139,15 +139,15 @@ def test_local_cause_never_blocks(cause: OSError, kind: str) -> None:
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
 
     async def run() -> None:
-        async with run_server(faulty_first(reset, 0), store=store, resolver=Failing(cause)) as it:
+        async with run_server(faulty_first(reset, 0), store=store, resolver=FailingResolver(cause)) as it:
             await query(it.http_client, replace(it.archive, id="working"))
             with pytest.raises(FailedError) as failed:
                 await query(it.http_client, archive)
             assert failed.value.kind == kind
             assert it.http_client.request_counts == {("working", RequestKind.INDEX): 1}
-        ledger = store.update("a", lambda found: (found, found))
-        assert ledger.blocked_until == ledger.wait_until == 0
-        assert [count for _, count in ledger.counted.values()] == [0]
+        state = store.update("a", lambda found: (found, found))
+        assert state.blocked_until == state.wait_until == 0
+        assert [count for _, count in state.counted.values()] == [0]
 
     asyncio.run(run())
 
@@ -157,8 +157,8 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
     """Where one page responds in place of every host, an archive that refuses the connection is not blocked."""
     store = MemoryLimitStore()
 
-    async def portal(talk: Talk) -> None:
-        await talk.answer(302 if "location" in headers else 200, b"<html>log in", **headers)
+    async def portal(exchange: Exchange) -> None:
+        await exchange.respond(302 if "location" in headers else 200, b"<html>log in", **headers)
 
     async def run() -> None:
         async with run_server(portal, store=store, resolver=TableResolver("127.0.0.1")) as it:
@@ -168,7 +168,7 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
                 question = HttpRequest(other.timemap or "", RequestKind.INDEX, max_redirects=0)
                 await it.http_client.send(other, question)
             with pytest.raises(FailedError):
-                await query(it.http_client, refusing("a", "a.example"))
+                await query(it.http_client, unreachable_archive("a", "a.example"))
             error = network.offline_error()
             assert error is not None
             assert str(error).startswith("You seem to be behind a login page: none of 3 archives could be reached")
@@ -180,9 +180,9 @@ def test_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
 def test_pages_of_several_archives_are_not_a_captive_portal() -> None:
     """Archives without TLS that say in HTML that they have nothing, or show pages of their own, were reached."""
 
-    async def page(talk: Talk) -> None:
-        status = 404 if talk.path == "/nothing" else 200
-        await talk.answer(status, f"<html>{talk.path}".encode(), content_type="text/html")
+    async def page(exchange: Exchange) -> None:
+        status = 404 if exchange.path == "/nothing" else 200
+        await exchange.respond(status, f"<html>{exchange.path}".encode(), content_type="text/html")
 
     async def run() -> None:
         network = Connectivity("bc")
@@ -205,7 +205,7 @@ def test_run_ends_if_no_archive_can_be_reached() -> None:
     async def run() -> None:
         network = Connectivity("abc")
         async with ArchiveHttpClient(
-            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), connectivity=network
+            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=FailingResolver(NO_NAMES), connectivity=network
         ) as http_client:
             for archive in archives[:2]:
                 with pytest.raises(FailedError) as failed:
@@ -240,7 +240,7 @@ def test_response_after_block_clears_it() -> None:
 
     async def run() -> None:
         async with run_server(faulty_first(reset, 0), store=store) as it:
-            other = refusing()
+            other = unreachable_archive()
             for hours in (1, 2, 4):
                 await query(it.http_client, replace(it.archive, id="working"))
                 with pytest.raises(FailedError):
@@ -259,8 +259,8 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
     monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
 
-    async def answering(talk: Talk) -> None:
-        await (talk.answer(302, location=gone) if talk.path == "/" else talk.say(OK))
+    async def answering(exchange: Exchange) -> None:
+        await (exchange.respond(302, location=gone) if exchange.path == "/" else exchange.send(OK))
 
     async def run() -> None:
         async with run_server(answering, resolver=TableResolver("127.0.0.1")) as it:
@@ -270,11 +270,11 @@ def test_refusal_after_redirect_does_not_block_the_archive(monkeypatch: pytest.M
     asyncio.run(run())
 
 
-def throttling(status: int, times: int, **headers: str) -> Answering:
+def throttling_handler(status: int, times: int, **headers: str) -> Handler:
     """Return a handler that throttles the first requests."""
 
-    async def fault(talk: Talk) -> None:
-        await talk.answer(status, b"slow down", **headers)
+    async def fault(exchange: Exchange) -> None:
+        await exchange.respond(status, b"slow down", **headers)
 
     return faulty_first(fault, times)
 
@@ -284,7 +284,7 @@ def test_throttling_without_retry_after_waits_one_minute_then_two(status: int) -
     """The request is retried automatically on the same connection."""
 
     async def run() -> None:
-        async with run_server(throttling(status, 2)) as it:
+        async with run_server(throttling_handler(status, 2)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 60, 180]
@@ -298,7 +298,7 @@ def test_retry_after_is_obeyed_in_both_formats(retry_after: str) -> None:
     """Seconds or a date: the request is retried exactly then."""
 
     async def run() -> None:
-        async with run_server(throttling(429, 1, retry_after=retry_after)) as it:
+        async with run_server(throttling_handler(429, 1, retry_after=retry_after)) as it:
             began = it.clock.now()
             assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 20]
@@ -310,17 +310,17 @@ def test_wait_longer_than_budget_raises_and_is_stored() -> None:
     """The error has the date, and other requests fail without being sent."""
 
     async def run() -> None:
-        async with run_server(throttling(429, 99, retry_after="120"), max_wait=100) as it:
+        async with run_server(throttling_handler(429, 99, retry_after="120"), max_wait=100) as it:
             until = it.clock.now() + 120
             for _ in range(5):
                 with pytest.raises(NotNowError) as caught:
                     await it.send(kind=RequestKind.REPLAY)
                 assert (caught.value.until, caught.value.reason) == (until, "told-to-wait")
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
             it.clock.advance(119)
             with pytest.raises(NotNowError):
                 await it.send()
-            assert len(it.server.asked) == 2
+            assert len(it.server.requests) == 2
 
     asyncio.run(run())
 
@@ -331,11 +331,11 @@ def test_requests_in_flight_together_are_throttled_once() -> None:
     async def run() -> None:
         everybody = asyncio.Event()
 
-        async def answering(talk: Talk) -> None:
-            if talk.number == 5:
+        async def answering(exchange: Exchange) -> None:
+            if exchange.number == 5:
                 everybody.set()
             await everybody.wait()
-            await (talk.answer(429) if talk.number < 6 else talk.say(OK))
+            await (exchange.respond(429) if exchange.number < 6 else exchange.send(OK))
 
         async with run_server(answering) as it:
             replies = await asyncio.gather(*(it.send(f"/{number}") for number in range(6)))

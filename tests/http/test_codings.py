@@ -8,8 +8,8 @@ import zlib
 import brotli
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.harness import kind_of, run_server
-from tests.neighbours.faults import Talk
 
 PAGE = b"<html>" + bytes(range(256)) * 500
 RAW = zlib.compressobj(wbits=-15)
@@ -42,8 +42,8 @@ CODED = {
 def test_body_is_decoded_by_its_content(headers: dict[str, str], sent: bytes, body: bytes) -> None:
     """Declared but uncompressed bodies are unchanged; undeclared compression is not decoded."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, sent, **headers)
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, sent, **headers)
 
     async def run() -> None:
         async with run_server(answering) as it:
@@ -68,13 +68,13 @@ def test_body_is_decoded_by_its_content(headers: dict[str, str], sent: bytes, bo
 def test_undecodable_body_is_malformed(coding: str, sent: bytes) -> None:
     """A truncated page is never taken for a complete one."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, sent, content_encoding=coding)
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, sent, content_encoding=coding)
 
     async def run() -> None:
         async with run_server(answering) as it:
             assert await kind_of(it) == "malformed"
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
 
     asyncio.run(run())
 
@@ -83,8 +83,8 @@ def test_range_is_not_decoded() -> None:
     """A range of a WARC is a gzip member, and is read as such."""
     member = gzip.compress(PAGE)
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(206, member, content_encoding="gzip")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(206, member, content_encoding="gzip")
 
     async def run() -> None:
         async with run_server(answering) as it:

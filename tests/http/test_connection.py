@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.event_loops import Run, run
 from tests.http.handlers import OK, script
 from tests.http.harness import HASTY, kind_of, run_server, status_and_body
-from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
 from unlost.http import RETRIES, SystemResolver, parse_url, pool
 
@@ -25,11 +25,11 @@ class Flood:
         self.sent = 0
         self._beginning = beginning
 
-    async def __call__(self, talk: Talk) -> None:
+    async def __call__(self, exchange: Exchange) -> None:
         """Respond."""
-        await talk.say(self._beginning)
-        while not talk.writer.is_closing():
-            await talk.say(b"x" * 65_536)
+        await exchange.send(self._beginning)
+        while not exchange.writer.is_closing():
+            await exchange.send(b"x" * 65_536)
             self.sent += 65_536
 
 
@@ -82,11 +82,11 @@ def test_response_is_read_in_any_framing(run: Run, answer: bytes, status: int, b
 @pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
 def test_response_is_read_in_any_pieces(run: Run, form: str) -> None:
     """Also byte by byte."""
-    answer = FORMS[form][0]
+    response = FORMS[form][0]
 
-    async def answering(talk: Talk) -> None:
-        for place in range(len(answer)):
-            await talk.say(answer[place : place + 1])
+    async def answering(exchange: Exchange) -> None:
+        for place in range(len(response)):
+            await exchange.send(response[place : place + 1])
             await asyncio.sleep(0)
 
     async def ask() -> None:
@@ -112,9 +112,9 @@ def test_body_without_length_ends_with_the_connection(run: Run) -> None:
         async with run_server(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
             assert await kind_of(it) == "reset"
 
-        async def breaks(talk: Talk) -> None:
-            await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
-            await talk.reset()
+        async def breaks(exchange: Exchange) -> None:
+            await exchange.send(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
+            await exchange.reset()
 
         async with run_server(breaks) as it:
             assert await kind_of(it) == "reset"
@@ -138,7 +138,7 @@ def test_invalid_response_is_reported(run: Run, answer: bytes) -> None:
     async def ask() -> None:
         async with run_server(script(answer), timeouts=HASTY) as it:
             assert await kind_of(it) in {"malformed", "timeout"}
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
 
     run(ask)
 
@@ -150,11 +150,11 @@ def test_too_short_content_length_can_be_ignored(run: Run, end: str) -> None:
         ["HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length : 3", "X-A: content-length: 9", "", ""]
     )
 
-    async def answering(talk: Talk) -> None:
+    async def answering(exchange: Exchange) -> None:
         text = head.encode() + b"whole"
         for piece in (text[:20], text[20:50], text[50:]):
-            await talk.say(piece)
-        talk.writer.close()
+            await exchange.send(piece)
+        exchange.writer.close()
 
     async def ask() -> None:
         async with run_server(answering) as it:
@@ -210,7 +210,7 @@ def test_field_value_cannot_contain_another_field(run: Run) -> None:
         async with run_server(script(OK)) as it:
             for hostile in ("a\r\nX: y", "a\nb", "a\0"):
                 assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
-            assert it.server.asked == []
+            assert it.server.requests == []
             assert (await it.send(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
 
     run(ask)

@@ -62,7 +62,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
     return (data[place : place + size] for place in range(0, len(data), size))
 
 
-def decoded(data: bytes, *codings: str, size: int = 1_000) -> tuple[bytes, str | None]:
+def decode_body(data: bytes, *codings: str, size: int = 1_000) -> tuple[bytes, str | None]:
     """Return the decoded body and its damage."""
     decoder = ContentDecoder(codings)
     return b"".join(decode_chunks(pieces(data, size), decoder)), decoder.damage
@@ -89,7 +89,7 @@ def test_encoded_body_round_trips(body: bytes, codings: list[str], size: int, da
     encoded = body
     for coding in codings:
         encoded = data.draw(st.sampled_from(PACKERS[coding]))(encoded)
-    assert decoded(encoded, *parse_content_encoding([", ".join(codings)]), size=size) == (body, None)
+    assert decode_body(encoded, *parse_content_encoding([", ".join(codings)]), size=size) == (body, None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "dcb", "utf-8", "text/html"])
@@ -99,7 +99,7 @@ def test_encoded_body_round_trips(body: bytes, codings: list[str], size: int, da
 @pytest.mark.parametrize("size", [1, 1_000])
 def test_uncompressed_text_is_unchanged(coding: str, data: bytes, size: int) -> None:
     """Under any declared coding."""
-    assert decoded(data, coding, size=size) == (data, None)
+    assert decode_body(data, coding, size=size) == (data, None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "image/png"])
@@ -107,13 +107,13 @@ def test_uncompressed_text_is_unchanged(coding: str, data: bytes, size: int) -> 
 def test_uncompressed_file_is_unchanged(coding: str, name: str) -> None:
     """Such as images that a server declares as compressed."""
     data = FILES[name] + NOISE
-    assert decoded(data, coding) == (data, None)
+    assert decode_body(data, coding) == (data, None)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["gzip", "deflate"]), st.integers(1, 50))
 def test_falsely_declared_body_is_unchanged_or_damaged(body: bytes, coding: str, size: int) -> None:
     """Or it is what zlib makes of it."""
-    found, damage = decoded(body, coding, size=size)
+    found, damage = decode_body(body, coding, size=size)
     by_zlib = []
     for window in (31, 15, -15):
         stream = zlib.decompressobj(window)
@@ -129,14 +129,14 @@ def test_falsely_declared_body_is_unchanged_or_damaged(body: bytes, coding: str,
 def test_any_bytes_give_a_body_or_one_error(data: bytes, codings: list[str]) -> None:
     """Under any codings."""
     with suppress(UndecodableError):
-        decoded(data, *codings)
+        decode_body(data, *codings)
 
 
 @pytest.mark.parametrize(("coding", "pack"), ALL)
 @pytest.mark.parametrize("cut", [1, 5, 100])
 def test_truncated_body_is_decoded_up_to_the_cut(coding: str, pack: Pack, cut: int) -> None:
     """The damage is reported."""
-    found, damage = decoded(pack(TEXT)[:-cut], coding)
+    found, damage = decode_body(pack(TEXT)[:-cut], coding)
     assert damage
     assert coding in damage
     assert TEXT.startswith(found)
@@ -147,7 +147,7 @@ def test_truncated_body_is_decoded_up_to_the_cut(coding: str, pack: Pack, cut: i
 def test_truncated_gzip_is_always_detected(body: bytes, lost: int) -> None:
     """Wherever it is truncated."""
     encoded = gzip.compress(body)
-    assert decoded(encoded[: max(2, len(encoded) - lost)], "gzip")[1] == "gzip that ends too early"
+    assert decode_body(encoded[: max(2, len(encoded) - lost)], "gzip")[1] == "gzip that ends too early"
 
 
 @pytest.mark.parametrize(("coding", "pack"), [*ALL[:2], ALL[3]])
@@ -156,7 +156,7 @@ def test_bytes_before_damage_are_decoded(coding: str, pack: Pack, size: int) -> 
     """Also in the same chunk: exactly with zlib, nearly with Brotli."""
     packed = pack(TEXT)
     place = len(packed) // 2
-    found, damage = decoded(packed[:place] + b"\xff" * 99 + packed[place + 99 :], coding, size=size)
+    found, damage = decode_body(packed[:place] + b"\xff" * 99 + packed[place + 99 :], coding, size=size)
     assert damage
     same = next((at for at in range(0, len(found), 100) if found[at : at + 100] != TEXT[at : at + 100]), len(found))
     assert same > len(TEXT) // 3
@@ -164,7 +164,7 @@ def test_bytes_before_damage_are_decoded(coding: str, pack: Pack, size: int) -> 
 
 def test_wrong_checksum_is_damage() -> None:
     """The whole body is decoded before."""
-    assert decoded(gzip.compress(b"x")[:-8] + bytes(8), "gzip") == (
+    assert decode_body(gzip.compress(b"x")[:-8] + bytes(8), "gzip") == (
         b"x",
         "damaged gzip: Error -3 while decompressing data: incorrect data check",
     )
@@ -174,20 +174,20 @@ def test_concatenated_gzip_members_are_one_body() -> None:
     """Bytes after the last member are padding."""
     packed = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0"
     for size in (1, 3, 1_000):
-        assert decoded(packed, "gzip", size=size) == (b"one two", None)
+        assert decode_body(packed, "gzip", size=size) == (b"one two", None)
 
 
 @pytest.mark.parametrize("coding", ["deflate", "br", "zstd"])
 def test_gzip_is_detected_by_its_magic_bytes(coding: str) -> None:
     """Under any declared coding."""
-    assert decoded(gzip.compress(TEXT), coding) == (TEXT, None)
+    assert decode_body(gzip.compress(TEXT), coding) == (TEXT, None)
 
 
 @pytest.mark.parametrize("coding", ["dcb", "compress", "sdch", "br with a dictionary"])
 def test_unknown_coding_is_rejected(coding: str) -> None:
     """Its bytes are never returned as a page."""
     with pytest.raises(UndecodableError, match=coding):
-        decoded(b"\x1f\x9d\x90" + NOISE, coding)
+        decode_body(b"\x1f\x9d\x90" + NOISE, coding)
 
 
 def test_too_many_codings_are_rejected() -> None:

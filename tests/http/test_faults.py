@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tests.http.handlers import OK, faulty_first, reset, sending
+from tests.external.fault_server import Exchange, Handler
+from tests.http.handlers import OK, faulty_first, reset, send_and_hang
 from tests.http.harness import HASTY, kind_of, run_server
-from tests.neighbours.faults import Answering, Talk
 from unlost.http import RETRIES, Timeouts
 
 
@@ -26,10 +26,10 @@ def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
     """The next request uses a new connection."""
 
     async def run() -> None:
-        async with run_server(faulty_first(sending(*said)), timeouts=HASTY) as it:
-            begun = time.monotonic()
+        async with run_server(faulty_first(send_and_hang(*said)), timeouts=HASTY) as it:
+            start = time.monotonic()
             assert await kind_of(it) == "timeout"
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - start < 5
             assert it.server.paths == ["/"]
             assert (await it.send("/next")).body.read() == b"ok"
             assert (it.server.paths, it.server.connections, it.clock.slept) == (["/", "/next"], 2, [])
@@ -40,8 +40,8 @@ def test_hang_ends_at_its_timeout_and_is_not_retried(said: list[bytes]) -> None:
 def test_dead_idle_connection_is_retried_once() -> None:
     """The peer may have vanished silently: a hang on a reused connection is retried on a new one."""
 
-    async def answering(talk: Talk) -> None:
-        await (talk.gone() if talk.number == 1 else talk.say(OK))
+    async def answering(exchange: Exchange) -> None:
+        await (exchange.wait_closed() if exchange.number == 1 else exchange.send(OK))
 
     async def run() -> None:
         async with run_server(answering, timeouts=HASTY) as it:
@@ -59,17 +59,17 @@ STRAY = b"the rest of a page that was longer than it said</html>\r\n"
 @pytest.mark.parametrize("heals", [True, False])
 def test_stale_bytes_on_a_connection_are_retried(heals: bool) -> None:
     """Invalid HTTP on a reused connection is retried once on a new one."""
-    arrived: list[Talk] = []
+    arrived: list[Exchange] = []
     dirty: set[asyncio.StreamWriter] = set()
 
-    async def answering(talk: Talk) -> None:
-        if talk.path == "/first":
-            arrived.append(talk)
+    async def answering(exchange: Exchange) -> None:
+        if exchange.path == "/first":
+            arrived.append(exchange)
             while len(arrived) < 3:
                 await asyncio.sleep(0)
-            dirty.add(talk.writer)
-        strays = talk.path == "/second" and (talk.writer in dirty or not heals)
-        await talk.say(*([STRAY] if strays else []), OK)
+            dirty.add(exchange.writer)
+        strays = exchange.path == "/second" and (exchange.writer in dirty or not heals)
+        await exchange.send(*([STRAY] if strays else []), OK)
 
     async def run() -> None:
         async with run_server(answering) as it:
@@ -88,7 +88,7 @@ def test_invalid_http_on_a_new_connection_is_not_retried() -> None:
     """It is the archive's response."""
 
     async def run() -> None:
-        async with run_server(faulty_first(sending(STRAY))) as it:
+        async with run_server(faulty_first(send_and_hang(STRAY))) as it:
             assert await kind_of(it) == "malformed"
             assert it.server.paths == ["/"]
 
@@ -106,12 +106,12 @@ REDIRECT = (
 def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> None:
     """A body that hangs, or is shorter than the captured length, is ignored."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.number:
-            await talk.say(OK)
+    async def answering(exchange: Exchange) -> None:
+        if exchange.number:
+            await exchange.send(OK)
             return
-        await talk.say(REDIRECT % coding)
-        await (talk.gone() if hangs else talk.reset())
+        await exchange.send(REDIRECT % coding)
+        await (exchange.wait_closed() if hangs else exchange.reset())
 
     async def run() -> None:
         async with run_server(answering, timeouts=HASTY) as it:
@@ -127,11 +127,11 @@ def test_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -> No
 def test_complete_captured_redirect_has_its_body() -> None:
     """A redirect of the archive itself that hangs is a failure."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.path == "/own":
-            await talk.say(REDIRECT.replace(b"memento-datetime", b"x-other") % b"")
-            await talk.gone()
-        await talk.say(REDIRECT.replace(b"99", b"3") % b"")
+    async def answering(exchange: Exchange) -> None:
+        if exchange.path == "/own":
+            await exchange.send(REDIRECT.replace(b"memento-datetime", b"x-other") % b"")
+            await exchange.wait_closed()
+        await exchange.send(REDIRECT.replace(b"99", b"3") % b"")
 
     async def run() -> None:
         async with run_server(answering, timeouts=HASTY) as it:
@@ -144,11 +144,11 @@ def test_complete_captured_redirect_has_its_body() -> None:
 def test_closed_idle_connection_costs_a_counted_request() -> None:
     """The retry waits, and is counted by the limits."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.number == 1:
-            talk.writer.close()
+    async def answering(exchange: Exchange) -> None:
+        if exchange.number == 1:
+            exchange.writer.close()
         else:
-            await talk.say(OK)
+            await exchange.send(OK)
 
     async def run() -> None:
         async with run_server(answering) as it:
@@ -163,13 +163,13 @@ def test_closed_idle_connection_costs_a_counted_request() -> None:
 def test_without_retries_only_a_closed_connection_is_retried() -> None:
     """At once; resets of new connections and server errors are reported."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.path == "/500":
-            await talk.answer(500)
-        elif talk.number == 1 or talk.path == "/reset":
-            await talk.reset()
+    async def answering(exchange: Exchange) -> None:
+        if exchange.path == "/500":
+            await exchange.respond(500)
+        elif exchange.number == 1 or exchange.path == "/reset":
+            await exchange.reset()
         else:
-            await talk.say(OK)
+            await exchange.send(OK)
 
     async def run() -> None:
         async with run_server(answering, retries=RETRIES["aggregate"]) as it:
@@ -185,10 +185,10 @@ def test_without_retries_only_a_closed_connection_is_retried() -> None:
     asyncio.run(run())
 
 
-async def _drip(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n")
+async def _drip(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n")
     for _ in range(10):
-        await talk.say(b"x")
+        await exchange.send(b"x")
         await asyncio.sleep(0.05)
 
 
@@ -205,27 +205,27 @@ def test_slow_body_is_read_within_the_total_timeout() -> None:
     asyncio.run(run())
 
 
-async def _reset_within(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
-    await talk.reset()
+async def _reset_within(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
+    await exchange.reset()
 
 
-async def _short(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
-    talk.writer.close()
+async def _short(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
+    exchange.writer.close()
 
 
-async def _short_chunks(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
-    talk.writer.close()
+async def _short_chunks(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    exchange.writer.close()
 
 
-async def _closed(talk: Talk) -> None:
-    talk.writer.close()
+async def _closed(exchange: Exchange) -> None:
+    exchange.writer.close()
 
 
-async def _status_500(talk: Talk) -> None:
-    await talk.answer(500, b"sorry")
+async def _status_500(exchange: Exchange) -> None:
+    await exchange.respond(500, b"sorry")
 
 
 BROKEN = {
@@ -239,19 +239,19 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("fault", "kind"), BROKEN.values(), ids=BROKEN)
-def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind: str) -> None:
+def test_transient_failure_is_retried_with_growing_delays(fault: Handler, kind: str) -> None:
     """Twice, after one and four seconds; then the response or the failure is returned."""
 
     async def run() -> None:
         async with run_server(faulty_first(fault, 2)) as it:
             assert (await it.send()).body.read() == b"ok"
-            assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
+            assert (len(it.server.requests), it.clock.slept) == (3, [1.0, 4.0])
         async with run_server(fault) as it:
             assert await kind_of(it) == kind
-            assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
+            assert (len(it.server.requests), it.clock.slept) == (3, [1.0, 4.0])
         async with run_server(fault, timeouts=Timeouts(5, 3, 3, 3)) as it:
             assert await kind_of(it) == kind
-            assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
+            assert (len(it.server.requests), it.clock.slept) == (2, [1.0])
 
     asyncio.run(run())
 
@@ -260,14 +260,14 @@ def test_transient_failure_is_retried_with_growing_delays(fault: Answering, kind
 def test_capture_is_returned_whatever_its_status(status: int) -> None:
     """With Memento-Datetime, 429 and 503 are captured statuses."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(status, b"then", memento_datetime="Tue, 14 Nov 2023 22:13:40 GMT", retry_after="1000")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(status, b"then", memento_datetime="Tue, 14 Nov 2023 22:13:40 GMT", retry_after="1000")
 
     async def run() -> None:
         async with run_server(answering) as it:
             for _ in range(3):
                 reply = await it.send()
                 assert (reply.status, reply.body.read()) == (status, b"then")
-            assert (len(it.server.asked), it.clock.slept) == (3, [])
+            assert (len(it.server.requests), it.clock.slept) == (3, [])
 
     asyncio.run(run())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.external.fault_server import Exchange, Handler
+from tests.external.process import free_port
 from tests.http.handlers import ok
 from tests.http.harness import HASTY, run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Answering, Talk
-from tests.neighbours.process import free_port
 from unlost._core import VERSION
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, FailedError, NotNowError, UsageError
@@ -22,8 +22,8 @@ from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 A_MINUTE = RateLimit(30, 60, (RequestKind.INDEX,), "a test")
 
 
-async def _miss(talk: Talk) -> None:
-    await talk.answer(404, b"not here")
+async def _miss(exchange: Exchange) -> None:
+    await exchange.respond(404, b"not here")
 
 
 @pytest.mark.parametrize("at_once", [1, 50])
@@ -35,7 +35,7 @@ def test_thousand_misses_use_few_connections(at_once: int) -> None:
             for begin in range(0, 1000, at_once):
                 replies = await asyncio.gather(*(it.send(f"/{begin + each}") for each in range(at_once)))
                 assert {reply.status for reply in replies} == {404}
-            assert len(it.server.asked) == 1000
+            assert len(it.server.requests) == 1000
             assert it.server.connections <= (1 if at_once == 1 else 6)
 
     asyncio.run(run())
@@ -50,7 +50,7 @@ def test_limit_is_never_exceeded_at_the_server() -> None:
             replay = [await it.send("/replay", kind=RequestKind.REPLAY) for _ in range(10)]
             assert len(replay) == 10
             assert len(await many) == 100
-            times = [when for when, path in it.server.asked if path != "/replay"]
+            times = [when for when, path in it.server.requests if path != "/replay"]
             assert most_within(times, 60) <= 30
             assert times[-1] - times[0] < 100 / 20 * 60, "and it does not dawdle"
 
@@ -70,7 +70,7 @@ def test_limit_is_never_exceeded_at_the_server_in_real_time(tmp_path: Path) -> N
             ):
                 question = HttpRequest(it.server.url + "/", RequestKind.INDEX)
                 await asyncio.gather(*(each.send(it.archive, question) for each in (one, two) * 50))
-            assert len(it.server.asked) == 100
+            assert len(it.server.requests) == 100
             assert most_within(it.server.times, 1) <= 50
 
     asyncio.run(run())
@@ -86,7 +86,7 @@ def test_without_wait_budget_not_now_error_has_a_date() -> None:
                 await it.send()
             assert caught.value.reason == "rate"
             assert caught.value.until == pytest.approx(it.clock.now() + 75, abs=0.1)
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
 
     asyncio.run(run())
 
@@ -97,11 +97,11 @@ def test_cancelled_wait_delays_no_other_request() -> None:
     async def run() -> None:
         hanging = asyncio.Event()
 
-        async def answering(talk: Talk) -> None:
-            if talk.path == "/hang":
+        async def answering(exchange: Exchange) -> None:
+            if exchange.path == "/hang":
                 hanging.set()
-                await talk.gone()
-            await ok(talk)
+                await exchange.wait_closed()
+            await ok(exchange)
 
         async with run_server(answering, connections_per_host=1) as it:
             first = asyncio.create_task(it.send("/hang"))
@@ -143,9 +143,9 @@ def test_user_agent_is_sent_and_cookies_are_not(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     heads: list[dict[str, str]] = []
 
-    async def answering(talk: Talk) -> None:
-        heads.append(talk.headers)
-        await talk.answer(200, b"", set_cookie="a=b")
+    async def answering(exchange: Exchange) -> None:
+        heads.append(exchange.headers)
+        await exchange.respond(200, b"", set_cookie="a=b")
 
     async def run() -> None:
         async with run_server(answering) as it:
@@ -211,37 +211,37 @@ def test_invalid_url_is_not_requested(url: str) -> None:
 
 
 BOMB = gzip.compress(bytes(1 << 22))
-MIXED: list[Answering] = [
-    lambda talk: talk.reset(),
-    lambda talk: talk.say(b"rubbish\r\n\r\n" * 1000),
-    lambda talk: talk.say(b"HTTP/1.1 200 OK\r\n\r\nabc"),
-    lambda talk: talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
-    lambda talk: talk.answer(500, b"x" * 1000),
-    lambda talk: talk.answer(503, b"", retry_after="7"),
-    lambda talk: talk.answer(429),
-    lambda talk: talk.answer(200, BOMB, content_encoding="gzip"),
-    lambda talk: talk.answer(302, b"", location=talk.path),
-    lambda talk: talk.answer(302, b"", location=talk.path + "/more"),
-    lambda talk: talk.answer(301, b"", location="http://10.0.0.1/"),
-    lambda talk: talk.gone(),
+MIXED: list[Handler] = [
+    lambda exchange: exchange.reset(),
+    lambda exchange: exchange.send(b"rubbish\r\n\r\n" * 1000),
+    lambda exchange: exchange.send(b"HTTP/1.1 200 OK\r\n\r\nabc"),
+    lambda exchange: exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
+    lambda exchange: exchange.respond(500, b"x" * 1000),
+    lambda exchange: exchange.respond(503, b"", retry_after="7"),
+    lambda exchange: exchange.respond(429),
+    lambda exchange: exchange.respond(200, BOMB, content_encoding="gzip"),
+    lambda exchange: exchange.respond(302, b"", location=exchange.path),
+    lambda exchange: exchange.respond(302, b"", location=exchange.path + "/more"),
+    lambda exchange: exchange.respond(301, b"", location="http://10.0.0.1/"),
+    lambda exchange: exchange.wait_closed(),
 ]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
     """Each request ends, and no limit is exceeded, for any sequence of faults."""
-    chance = random.Random(seed)  # noqa: S311  not for secrets
+    rng = random.Random(seed)  # noqa: S311  not for secrets
 
-    async def answering(talk: Talk) -> None:
-        if chance.random() < 0.4:
-            await talk.answer(200, b"ok")
+    async def answering(exchange: Exchange) -> None:
+        if rng.random() < 0.4:
+            await exchange.respond(200, b"ok")
         else:
-            await chance.choice(MIXED)(talk)
-            talk.writer.close() if chance.random() < 0.5 else None
+            await rng.choice(MIXED)(exchange)
+            exchange.writer.close() if rng.random() < 0.5 else None
 
     async def run() -> None:
         async with run_server(answering, limits=(A_MINUTE,), max_wait=3600, timeouts=HASTY) as it:
-            begun = time.monotonic()
+            start = time.monotonic()
             ended = await asyncio.gather(
                 *(it.send(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
             )
@@ -249,8 +249,8 @@ def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
             assert sum(isinstance(each, HttpResponse) for each in ended) > 10
             assert {each.kind for each in ended if isinstance(each, FailedError)} >= {"redirects"}
             assert most_within(it.server.times, 60) <= 30
-            assert it.server.most_open <= 6
-            assert time.monotonic() - begun < 30
+            assert it.server.max_open <= 6
+            assert time.monotonic() - start < 30
 
     asyncio.run(run())
 
@@ -258,8 +258,8 @@ def test_mixed_faults_break_no_limit_and_hang_no_request(seed: int) -> None:
 def test_response_frees_its_file_with_the_last_reference() -> None:
     """A body of several megabytes is in a temporary file."""
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, bytes(3 << 20))
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, bytes(3 << 20))
 
     async def run() -> None:
         async with run_server(answering) as it:

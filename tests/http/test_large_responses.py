@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.http.handlers import faulty_first, sending
+from tests.external.fault_server import Exchange, Handler
+from tests.http.handlers import faulty_first, send_and_hang
 from tests.http.harness import kind_of, run_server
-from tests.neighbours.faults import Answering, Talk
 from unlost.http import Timeouts
 
 MIB = 1 << 20
@@ -32,8 +32,8 @@ def test_random_bytes_are_returned_unchanged() -> None:
     """5 MB with an unknown charset: clients judge them."""
     rubbish = bytes(range(256)) * (5 * MIB // 256)
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, rubbish, content_type="text/html; charset=klingon")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, rubbish, content_type="text/html; charset=klingon")
 
     async def run() -> None:
         async with run_server(answering) as it:
@@ -59,48 +59,48 @@ def test_invalid_http_is_malformed(said: list[bytes]) -> None:
     """It is reported at once, whatever its size, and not retried."""
 
     async def run() -> None:
-        async with run_server(sending(*said)) as it:
+        async with run_server(send_and_hang(*said)) as it:
             with memory_below(8 * MIB):
                 assert await kind_of(it) == "malformed"
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
 
     asyncio.run(run())
 
 
-async def _endless(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
+async def _endless(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:
-        await talk.say(b"x" * 65_536)
+        await exchange.send(b"x" * 65_536)
 
 
-async def _endless_chunks(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+async def _endless_chunks(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
     while True:
-        await talk.say(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+        await exchange.send(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
 
 
-async def _endless_nothing(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n")
+async def _endless_nothing(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n")
     while True:
-        await talk.say(gzip.compress(b"") * 3000)
+        await exchange.send(gzip.compress(b"") * 3000)
 
 
-async def _announced(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nabc")
-    await talk.gone()
+async def _announced(exchange: Exchange) -> None:
+    await exchange.send(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nabc")
+    await exchange.wait_closed()
 
 
-def _bomb(coding: str, layers: int = 1) -> Answering:
+def _bomb(coding: str, layers: int = 1) -> Handler:
     zeros = gzip.compress(bytes(16 * MIB), 9) * 320  # 5 GiB in 5 MB
     data = zeros if layers == 1 else gzip.compress(zeros, 9)
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, data, content_encoding=coding)
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, data, content_encoding=coding)
 
     return answering
 
 
-LARGE: dict[str, Callable[[], Answering]] = {
+LARGE: dict[str, Callable[[], Handler]] = {
     "endless": lambda: _endless,
     "endless chunks": lambda: _endless_chunks,
     "endless nothing": lambda: _endless_nothing,
@@ -111,7 +111,7 @@ LARGE: dict[str, Callable[[], Answering]] = {
 
 
 @pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
-def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -> None:
+def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Handler]) -> None:
     """Endless bodies and bombs of 5 GB take no memory, and are not retried."""
     answering = made()
 
@@ -120,7 +120,7 @@ def test_too_large_body_is_aborted_at_the_limit(made: Callable[[], Answering]) -
             with memory_below(4 * MIB):
                 assert await kind_of(it, max_bytes=4 * MIB) == "too-large"
             assert (await it.send()).status == 200
-            assert len(it.server.asked) == 2
+            assert len(it.server.requests) == 2
 
     asyncio.run(run())
 
@@ -129,14 +129,14 @@ def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
     """Twenty bytes that decode to nothing take bounded time."""
     data = gzip.compress(b"") * 2_000_000
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, data, content_encoding="gzip")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, data, content_encoding="gzip")
 
     async def run() -> None:
         async with run_server(answering, timeouts=Timeouts(2, 1, 1, 0.5)) as it:
-            begun = time.monotonic()
+            start = time.monotonic()
             assert await kind_of(it) == "timeout"
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - start < 5
 
     asyncio.run(run())
 
@@ -145,15 +145,15 @@ def test_bomb_of_a_million_empty_streams_ends_at_the_timeout() -> None:
 def test_unused_body_is_drained(status: int) -> None:
     """Also if it arrives after the headers: the connection is reused."""
 
-    async def fault(talk: Talk) -> None:
-        await talk.say(b"HTTP/1.1 %d No\r\nlocation: /next\r\ncontent-length: 9\r\n\r\n" % status)
+    async def fault(exchange: Exchange) -> None:
+        await exchange.send(b"HTTP/1.1 %d No\r\nlocation: /next\r\ncontent-length: 9\r\n\r\n" % status)
         await asyncio.sleep(0.05)
-        await talk.say(b"somewhere")
+        await exchange.send(b"somewhere")
 
     async def run() -> None:
         async with run_server(faulty_first(fault)) as it:
             assert (await it.send()).status == 200
-            assert (len(it.server.asked), it.server.connections) == (2, 1)
+            assert (len(it.server.requests), it.server.connections) == (2, 1)
 
     asyncio.run(run())
 
@@ -161,10 +161,10 @@ def test_unused_body_is_drained(status: int) -> None:
 def test_large_unused_body_closes_the_connection() -> None:
     """An error page may be endless."""
 
-    async def fault(talk: Talk) -> None:
-        await talk.say(b"HTTP/1.1 500 Sorry\r\n\r\n")
+    async def fault(exchange: Exchange) -> None:
+        await exchange.send(b"HTTP/1.1 500 Sorry\r\n\r\n")
         while True:
-            await talk.say(b"x" * 65_536)
+            await exchange.send(b"x" * 65_536)
 
     async def run() -> None:
         async with run_server(faulty_first(fault, 2)) as it:

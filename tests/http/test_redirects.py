@@ -4,23 +4,23 @@ import asyncio
 
 import pytest
 
+from tests.external.fault_server import Exchange, Handler
 from tests.http.handlers import ok
 from tests.http.harness import TableResolver, kind_of, run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
 from unlost.http import HttpRequest, pool
 from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind
 
 
-def redirecting(places: dict[str, str], status: int = 302) -> Answering:
+def redirect_handler(places: dict[str, str], status: int = 302) -> Handler:
     """Return a handler that redirects some paths, and responds to others."""
 
-    async def answering(talk: Talk) -> None:
-        if talk.path in places:
-            await talk.answer(status, b"elsewhere", location=places[talk.path])
+    async def answering(exchange: Exchange) -> None:
+        if exchange.path in places:
+            await exchange.respond(status, b"elsewhere", location=places[exchange.path])
         else:
-            await talk.answer(200, b"here")
+            await exchange.respond(200, b"here")
 
     return answering
 
@@ -30,7 +30,9 @@ def test_redirects_are_followed_and_counted() -> None:
     places = {"/a": "/b?x=http://c.example//d", "/b?x=http://c.example//d": "e"}
 
     async def run() -> None:
-        async with run_server(redirecting(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
+        async with run_server(
+            redirect_handler(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)
+        ) as it:
             reply = await it.send("/a")
             assert (reply.url, reply.body.read()) == (f"{it.server.url}/e", b"here")
             assert it.server.paths == ["/a", "/b?x=http://c.example//d", "/e"]
@@ -44,7 +46,7 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
     """With body and Location."""
 
     async def run() -> None:
-        async with run_server(redirecting({"/a": "http://127.0.0.1:1/"})) as it:
+        async with run_server(redirect_handler({"/a": "http://127.0.0.1:1/"})) as it:
             reply = await it.send("/a", max_redirects=0)
             assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
                 302,
@@ -56,7 +58,7 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "asked"),
+    ("places", "requests"),
     [
         ({"/": "/"}, 1),
         ({"/": "/a", "/a": "/b", "/b": "/a"}, 3),
@@ -76,13 +78,13 @@ def test_without_allowed_redirects_the_redirect_is_returned() -> None:
         "empty name", "no name",
     ],
 )  # fmt: skip
-def test_endless_redirects_end(places: dict[str, str], asked: int) -> None:
+def test_endless_redirects_end(places: dict[str, str], requests: int) -> None:
     """A loop, too many hops, or an invalid URL."""
 
     async def run() -> None:
-        async with run_server(redirecting(places)) as it:
+        async with run_server(redirect_handler(places)) as it:
             assert await kind_of(it) == "redirects"
-            assert len(it.server.asked) == asked
+            assert len(it.server.requests) == requests
             assert it.clock.slept == []
 
     asyncio.run(run())
@@ -113,7 +115,7 @@ def test_redirect_to_a_private_network_is_refused(host: str) -> None:
 
     async def run() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1")) as it:
-            it.server.answering = redirecting({"/": f"http://{host}:{it.server.port}/inside"})
+            it.server.handler = redirect_handler({"/": f"http://{host}:{it.server.port}/inside"})
             own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
                 await it.http_client.send(
@@ -131,7 +133,7 @@ def test_redirect_to_a_private_network_is_refused_without_proxy(monkeypatch: pyt
 
     async def run() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1"), use_proxies=True) as it:
-            it.server.answering = redirecting({"/": f"http://inside.example:{it.server.port}/inside"})
+            it.server.handler = redirect_handler({"/": f"http://inside.example:{it.server.port}/inside"})
             with pytest.raises(FailedError) as caught:
                 await it.send()
             assert caught.value.kind == "redirects"
@@ -153,7 +155,7 @@ def test_dns_rebinding_does_not_reach_a_private_network() -> None:
             with pytest.raises(FailedError) as caught:
                 await it.http_client.send(it.archive, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
             assert caught.value.kind == "redirects"
-            assert len(it.server.asked) == 1
+            assert len(it.server.requests) == 1
 
     asyncio.run(run())
 
@@ -166,11 +168,11 @@ def test_credentials_are_sent_only_to_their_host() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1")) as it:
             other = f"http://other.example:{it.server.port}/b"
 
-            async def answering(talk: Talk) -> None:
-                heads.append(talk.headers)
-                await (talk.answer(302, location=other) if talk.path == "/a" else ok(talk))
+            async def answering(exchange: Exchange) -> None:
+                heads.append(exchange.headers)
+                await (exchange.respond(302, location=other) if exchange.path == "/a" else ok(exchange))
 
-            it.server.answering = answering
+            it.server.handler = answering
             it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url, timegate=other)
             await it.send("/a", headers={"Authorization": "secret", "Accept-Datetime": "x"})
 
@@ -188,13 +190,13 @@ def test_throttling_after_a_redirect(monkeypatch: pytest.MonkeyPatch, status: in
     async def run() -> None:
         async with run_server(ok, resolver=TableResolver("127.0.0.1"), max_wait=5) as it:
 
-            async def answering(talk: Talk) -> None:
-                if talk.number == 0:
-                    await talk.answer(302, location=f"http://{host}.example:{it.server.port}/b")
+            async def answering(exchange: Exchange) -> None:
+                if exchange.number == 0:
+                    await exchange.respond(302, location=f"http://{host}.example:{it.server.port}/b")
                 else:
-                    await talk.answer(status)
+                    await exchange.respond(status)
 
-            it.server.answering = answering
+            it.server.handler = answering
             own = f"http://a.example:{it.server.port}/a"
             it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=own, timegate="http://a.example:1/")
             with pytest.raises(NotNowError if waits else FailedError):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.event_loops import Run, run
-from tests.http.handlers import OK, script, sending
+from tests.http.handlers import OK, script, send_and_hang
 from tests.http.harness import TableResolver, kind_of, run_server, status_and_body
-from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError
 from unlost.http import ArchiveHttpClient, HttpRequest, MemoryLimitStore, pool
@@ -24,7 +24,7 @@ CERTIFICATE = Path(__file__).parent / "files" / "untrusted.pem"
 
 
 @pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+def trusted_context(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     """Return the server context of a temporarily trusted certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     pool.default_ssl_context.cache_clear()
@@ -34,15 +34,15 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     pool.default_ssl_context.cache_clear()
 
 
-def test_tls_connections_are_reused(run: Run, trusted: ssl.SSLContext) -> None:
+def test_tls_connections_are_reused(run: Run, trusted_context: ssl.SSLContext) -> None:
     """Small and large bodies arrive unchanged."""
     large = bytes(range(256)) * 20_000
 
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, large if talk.number else b"ok")
+    async def answering(exchange: Exchange) -> None:
+        await exchange.respond(200, large if exchange.number else b"ok")
 
     async def ask() -> None:
-        async with run_server(answering, tls=trusted) as it:
+        async with run_server(answering, tls=trusted_context) as it:
             assert await status_and_body(it) == (200, b"ok")
             assert await status_and_body(it) == (200, large)
             assert it.server.connections == 1
@@ -76,7 +76,9 @@ def tunnelling_proxy(said: bytes, over: asyncio.Event) -> Callable[..., Coroutin
 
 
 @pytest.mark.parametrize("status", [200, 407])
-def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+def test_tls_through_a_proxy(
+    run: Run, trusted_context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
     """The proxy gets host and credentials only; its refusal is reported."""
     heads: list[bytes] = []
     over = asyncio.Event()
@@ -93,7 +95,7 @@ def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pyt
 
     async def ask() -> None:
         async with (
-            run_server(script(OK), tls=trusted) as it,
+            run_server(script(OK), tls=trusted_context) as it,
             await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
         ):
             port = server.sockets[0].getsockname()[1]
@@ -123,7 +125,7 @@ def test_tls_through_a_proxy(run: Run, trusted: ssl.SSLContext, monkeypatch: pyt
 
 @pytest.mark.parametrize("more", [b"", b"content-length: 8\r\n"])
 def test_data_of_a_proxy_before_tls_is_rejected(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
+    run: Run, trusted_context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
     """An attacker could inject it as a response of the archive."""
     over = asyncio.Event()
@@ -131,7 +133,7 @@ def test_data_of_a_proxy_before_tls_is_rejected(
 
     async def ask() -> None:
         async with (
-            run_server(script(OK), tls=trusted) as it,
+            run_server(script(OK), tls=trusted_context) as it,
             await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
         ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
@@ -148,26 +150,26 @@ def test_data_of_a_proxy_before_tls_is_rejected(
 
 
 def test_trailing_dot_of_a_host_is_ignored_for_certificates(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+    run: Run, trusted_context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Certificates have names without it."""
-    asked: list[str | None] = []
-    trusted.sni_callback = lambda _, name, __: asked.append(name)
+    server_names: list[str | None] = []
+    trusted_context.sni_callback = lambda _, name, __: server_names.append(name)
     monkeypatch.setattr(pool.default_ssl_context(), "check_hostname", False)
 
     async def ask() -> None:
-        async with run_server(script(OK), tls=trusted, resolver=TableResolver("127.0.0.1")) as it:
+        async with run_server(script(OK), tls=trusted_context, resolver=TableResolver("127.0.0.1")) as it:
             url = f"https://a.example.:{it.server.port}/"
             archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=url)
             assert (await it.http_client.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
-        assert asked == ["a.example"]
+        assert server_names == ["a.example"]
 
     run(ask)
 
 
 @pytest.mark.parametrize("through_proxy", [False, True])
 def test_certificate_of_another_name_is_refused(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
+    run: Run, trusted_context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
 ) -> None:
     """Although it is trusted."""
     over = asyncio.Event()
@@ -175,7 +177,9 @@ def test_certificate_of_another_name_is_refused(
 
     async def ask() -> None:
         async with (
-            run_server(script(OK), tls=trusted, resolver=TableResolver("127.0.0.1"), use_proxies=through_proxy) as it,
+            run_server(
+                script(OK), tls=trusted_context, resolver=TableResolver("127.0.0.1"), use_proxies=through_proxy
+            ) as it,
             await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
         ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
@@ -185,7 +189,7 @@ def test_certificate_of_another_name_is_refused(
                     Archive("a", "A", ArchiveKind.MEMENTO, timemap=url), HttpRequest(url, RequestKind.INDEX)
                 )
             assert failed.value.kind == "tls"
-            assert it.server.asked == []
+            assert it.server.requests == []
             if through_proxy:
                 await over.wait()
 
@@ -198,9 +202,9 @@ def test_untrusted_certificate_is_not_retried() -> None:
     tls.load_cert_chain(CERTIFICATE)
 
     async def run() -> None:
-        async with run_server(sending(OK), tls=tls) as it:
+        async with run_server(send_and_hang(OK), tls=tls) as it:
             assert await kind_of(it) == "tls"
-            assert (it.server.asked, it.clock.slept) == ([], [])
+            assert (it.server.requests, it.clock.slept) == ([], [])
 
     asyncio.run(run())
 
@@ -214,7 +218,7 @@ def test_server_without_tls_is_a_tls_failure() -> None:
         writer.close()
 
     async def run() -> None:
-        async with run_server(sending(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        async with run_server(send_and_hang(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             it.server.scheme, it.server.port = "https", server.sockets[0].getsockname()[1]
             it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
             assert await kind_of(it) == "tls"

@@ -130,11 +130,11 @@ def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPat
     async def run() -> None:
         loop = asyncio.get_running_loop()
         looked: list[str] = []
-        answer = asyncio.Event()
+        response = asyncio.Event()
 
         async def getaddrinfo(host: str, port: int, **_: object) -> list[AddressInfo]:
             looked.append(host)
-            await answer.wait()
+            await response.wait()
             if host == "c.example":
                 raise socket.gaierror("no such name")
             return [literal_address_info(HostPort("127.0.0.1", port))]
@@ -144,12 +144,12 @@ def test_concurrent_lookups_of_one_name_are_shared(monkeypatch: pytest.MonkeyPat
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(resolver.resolve("a.example", 80), 0.001)
-        asked = [asyncio.create_task(resolver.resolve(f"{name}.example", 80)) for name in "aabc"]
+        lookups = [asyncio.create_task(resolver.resolve(f"{name}.example", 80)) for name in "aabc"]
         await asyncio.sleep(0)
-        asked[0].cancel()
+        lookups[0].cancel()
         await asyncio.sleep(0)
-        answer.set()
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        response.set()
+        found = await asyncio.gather(*lookups, return_exceptions=True)
         assert looked == ["a.example", "b.example", "c.example"]
         assert [type(each) for each in found] == [asyncio.CancelledError, list, list, socket.gaierror]
         await resolver.resolve("a.example", 80)

@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.real_data import DATA
 from tests.warc.warcs import member, record
 from unlost import dates, uri
@@ -33,7 +33,7 @@ def stored_body(folder: Path, capture: Capture) -> bytes:
     stored = open_warc_record(folder / capture.filename, capture.offset)
     body = stored.body.read()
     codings = [value.lower() for name, value in stored.http_headers if name.lower() == "transfer-encoding"]
-    return pywb.without_chunks(body) if codings == ["chunked"] else body
+    return pywb.decode_chunked(body) if codings == ["chunked"] else body
 
 
 def find_original(capture: Capture, captures: list[Capture]) -> Capture | None:
@@ -75,11 +75,11 @@ def test_pywb_serves_every_capture_of_built_index(tmp_path: Path) -> None:
     warcs[1].write_bytes(b"".join(record(number=number) for number in range(5, 9)))
     captures = build_index(warcs, tmp_path / "a.cdxj")
     assert len(captures) == 9
-    with pywb.serving(tmp_path / "a.cdxj", tmp_path, tmp_path) as server:
+    with pywb.serve_index(tmp_path / "a.cdxj", tmp_path, tmp_path) as server:
         assert count_served(server, captures, tmp_path) == 9
         assert len(server.rows("http://example.com/3")) == 1
     assert [capture.uri for capture in build_index(warcs, tmp_path / "z.idx")] == [capture.uri for capture in captures]
-    with pywb.serving(tmp_path / "z.idx", tmp_path, tmp_path) as server:
+    with pywb.serve_index(tmp_path / "z.idx", tmp_path, tmp_path) as server:
         assert count_served(server, captures, tmp_path) == 9
 
 
@@ -101,5 +101,5 @@ def test_pywb_serves_every_capture_of_real_crawl(tmp_path: Path, name: str, capt
     folder = DATA / "warc"
     indexed = build_index([folder / f"{name}.warc.gz"], tmp_path / "a.cdxj")
     assert len(indexed) == captures
-    with pywb.serving(tmp_path / "a.cdxj", folder, tmp_path) as server:
+    with pywb.serve_index(tmp_path / "a.cdxj", folder, tmp_path) as server:
         assert count_served(server, indexed, folder) == fetched

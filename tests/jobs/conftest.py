@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours import postgresql
-from tests.neighbours.postgresql import Postgresql
+from tests.external import postgresql
+from tests.external.postgresql import Postgresql
 from unlost.jobs import file_url
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Postgresql]:
     """Run PostgreSQL, once for all tests."""
-    with postgresql.serving() as running:
+    with postgresql.run_cluster() as running:
         yield running
 
 
@@ -23,4 +23,4 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return file_url(tmp_path / "jobs.sqlite")
     found: Postgresql = request.getfixturevalue("server")
-    return found.new()
+    return found.create_database()

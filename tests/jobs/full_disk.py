@@ -26,7 +26,7 @@ def order(service: ServiceProcess) -> str:
 def see(service: ServiceProcess, disk: Path) -> None:
     """Fill the disk during a job, check that errors are reported properly, free space, and check that the job ends."""
     ballast = disk / "ballast"
-    begun = order(service)
+    start = order(service)
     leave_room(ballast, 40)
     service.wait_for_log(NO_ROOM)
     # As full as can be: whatever the database wants to keep has no room either.
@@ -37,7 +37,7 @@ def see(service: ServiceProcess, disk: Path) -> None:
     assert service.request("GET", "/").status == 200
     ballast.unlink()
     wait_until(lambda: service.request("GET", "/health").status == 200)
-    done = service.wait_until_ended(begun)
+    done = service.wait_until_ended(start)
     assert (done["state"], done["progress"]["recovered"]) == ("complete", FILES), done
     assert service.wait_until_ended(order(service))["state"] == "complete"
 

@@ -34,11 +34,11 @@ def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch)
 
 def test_password_is_stored_as_scrypt_hash() -> None:
     """The hash has the minimum parameters of OWASP and a random salt."""
-    kept = hash_password(PASSWORD)
-    assert kept.startswith("scrypt$131072$8$1$")
-    assert PASSWORD not in kept
-    assert verify_password(PASSWORD, kept)
-    assert not verify_password(PASSWORD + " ", kept)
+    stored = hash_password(PASSWORD)
+    assert stored.startswith("scrypt$131072$8$1$")
+    assert PASSWORD not in stored
+    assert verify_password(PASSWORD, stored)
+    assert not verify_password(PASSWORD + " ", stored)
     assert hash_password("x", b"1" * 16) != hash_password("x", b"2" * 16)
 
 

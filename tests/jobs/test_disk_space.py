@@ -37,17 +37,17 @@ BALLAST = b"\0" * 2_000_000
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[SiteArchives]:
+def site_archives() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
     with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture
-def jobs(url: str, lost: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+def jobs(url: str, site_archives: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
     """Open an environment for workers."""
-    lost.watch = None
-    with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
+    site_archives.watch = None
+    with open_worker_environment(tmp_path, url, site_archives.registry(tmp_path)) as found:
         yield found
 
 
@@ -137,9 +137,11 @@ def test_no_job_starts_without_free_space(jobs: WorkerEnvironment) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
-def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_running_job_is_released_when_the_quota_is_reached(
+    jobs: WorkerEnvironment, site_archives: SiteArchives
+) -> None:
     """The running job is released when the maximum size is reached, and nothing is lost."""
-    hold = ArchivePause(lost, 6)
+    hold = ArchivePause(site_archives, 6)
     ballast = jobs.folder / "jobs" / "work" / "99999999"
     with jobs.worker("worker", "--max-jobs-size", "2") as worker:
         job = jobs.order()
@@ -157,9 +159,9 @@ def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironme
         assert (done.generation, done.message) == (2, "")
 
 
-def test_shortage_is_reported_by_health_metrics_and_pages(lost: SiteArchives, tmp_path: Path) -> None:
+def test_shortage_is_reported_by_health_metrics_and_pages(site_archives: SiteArchives, tmp_path: Path) -> None:
     """The status page is in the visitor's language."""
-    with run_service(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
+    with run_service(tmp_path, site_archives.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
         key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
         wait_until(lambda: service.status(key)["message"] == LOW_SPACE)
         health = service.request("GET", "/health")
@@ -171,7 +173,7 @@ def test_shortage_is_reported_by_health_metrics_and_pages(lost: SiteArchives, tm
         assert found["unlost_job_files_max_bytes"] == 200_000_000_000
         assert "too little disk space here" in service.request("GET", f"/jobs/{key}").body.decode()
         assert "zu wenig Speicherplatz" in service.request("GET", f"/jobs/{key}?lang=de").body.decode()
-    with run_service(tmp_path, lost.registry(tmp_path)) as service:
+    with run_service(tmp_path, site_archives.registry(tmp_path)) as service:
         assert service.wait_until_ended(key)["state"] == "complete"
         assert service.request("GET", "/health").json == {"status": "ok"}
         packed = tmp_path / "site.zip"

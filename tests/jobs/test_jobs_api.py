@@ -24,10 +24,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from tests.cli.run import unlost
+from tests.external.postgresql import Postgresql
+from tests.external.tcp_relay import run_relay
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
-from tests.neighbours.postgresql import Postgresql
-from tests.neighbours.tcp_relay import relaying
 from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.web.test_metrics import samples
@@ -41,17 +41,17 @@ NEIGHBOURS = Path(__file__).parents[2] / ".neighbours"
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[SiteArchives]:
+def site_archives() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
     with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def service(lost: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+def service(site_archives: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("serving")
-    with run_service(folder, lost.registry(folder)) as found:
+    with run_service(folder, site_archives.registry(folder)) as found:
         yield found
 
 
@@ -113,9 +113,9 @@ def test_package_starts_at_the_ordered_page(
         assert added is None or f"url={start}".encode() in packed.read(added)
 
 
-def test_malformed_http_leaves_no_traceback(lost: SiteArchives, tmp_path: Path) -> None:
+def test_malformed_http_leaves_no_traceback(site_archives: SiteArchives, tmp_path: Path) -> None:
     """This includes clients that disconnect during a body or during pipelined requests."""
-    with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
+    with run_service(tmp_path, site_archives.registry(tmp_path), "--workers", "0") as service:
 
         def send(data: bytes, *, is_reset: bool) -> None:
             with socket.create_connection(("127.0.0.1", service.port), 30) as opened:
@@ -296,9 +296,9 @@ def test_url_of_an_order_is_never_requested(service: ServiceProcess, host: str) 
             listener.accept()
 
 
-def test_administrator_endpoints(service: ServiceProcess, lost: SiteArchives) -> None:
+def test_administrator_endpoints(service: ServiceProcess, site_archives: SiteArchives) -> None:
     """Administrators list the queue and workers, move and assign jobs, and download the history."""
-    hold = ArchivePause(lost, 1)
+    hold = ArchivePause(site_archives, 1)
     try:
         busy = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
         hold.wait()
@@ -415,16 +415,16 @@ def test_log_is_json_lines(service: ServiceProcess) -> None:
     assert len({each["worker"] for each in about}) == 1
 
 
-def test_service_survives_database_outage(lost: SiteArchives, server: Postgresql, tmp_path: Path) -> None:
+def test_service_survives_database_outage(site_archives: SiteArchives, server: Postgresql, tmp_path: Path) -> None:
     """`/health` and orders report it; other endpoints still work."""
-    with relaying(server.port) as relay:
-        url = server.new().replace(str(server.port), str(relay.port))
+    with run_relay(server.port) as relay:
+        url = server.create_database().replace(str(server.port), str(relay.port))
         more = {"UNLOST_DATABASE": url}
-        with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", env=more) as service:
+        with run_service(tmp_path, site_archives.registry(tmp_path), "--workers", "0", env=more) as service:
             assert service.request("GET", "/health").status == 200
             key = service.request("POST", "/api/jobs", ORDER).json["key"]
             assert "unlost_jobs_pending" in service.request("GET", "/metrics").body.decode()
-            relay.end()
+            relay.close()
             assert service.request("GET", "/health").status == 503
             for response in (
                 service.request("POST", "/api/jobs", ORDER),
@@ -438,9 +438,9 @@ def test_service_survives_database_outage(lost: SiteArchives, server: Postgresql
             assert (measured.status, "unlost_jobs_pending" in measured.body.decode()) == (200, False)
 
 
-def test_workers_end_with_the_service(lost: SiteArchives, tmp_path: Path) -> None:
+def test_workers_end_with_the_service(site_archives: SiteArchives, tmp_path: Path) -> None:
     """A dead worker is replaced; workers end by themselves if the service is killed; SIGTERM ends all."""
-    with run_service(tmp_path, lost.registry(tmp_path)) as service:
+    with run_service(tmp_path, site_archives.registry(tmp_path)) as service:
         first = service.wait_for_log(r"worker (\S+) waits for jobs")
         os.kill(_process(first), signal.SIGKILL)
         wait_until(lambda: sum("waits for jobs" in line for line in service.lines) == 2)
@@ -449,7 +449,7 @@ def test_workers_end_with_the_service(lost: SiteArchives, tmp_path: Path) -> Non
         service.process.kill()
         service.process.wait()
         wait_until(lambda: not Path(f"/proc/{_process(name)}").exists())
-    with run_service(tmp_path, lost.registry(tmp_path)) as again:
+    with run_service(tmp_path, site_archives.registry(tmp_path)) as again:
         third = again.wait_for_log(r"worker (\S+) waits for jobs")
         again.process.terminate()
         assert again.process.wait(30) == 0

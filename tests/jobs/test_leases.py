@@ -17,7 +17,7 @@ from unlost.errors import JobError, LeaseLostError
 from unlost.jobs import JOBS, MAILS, Database, Job, JobProgress, JobState, JobStore, file_url, states
 
 if TYPE_CHECKING:
-    from tests.neighbours.postgresql import Postgresql
+    from tests.external.postgresql import Postgresql
 
 LEASE = 60.0
 WORKERS = ("a", "b", "c")
@@ -187,8 +187,8 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
 def test_state_machine_of_leases() -> None:
     """With the in-memory model."""
     clock = VirtualClock()
-    shelf = InMemoryJobStore(clock)
-    run(shelf, clock, settings().max_examples, shelf.jobs.clear)  # type: ignore[arg-type]
+    memory_store = InMemoryJobStore(clock)
+    run(memory_store, clock, settings().max_examples, memory_store.jobs.clear)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -206,7 +206,7 @@ def test_databases_follow_the_state_machine(kind: str, request: pytest.FixtureRe
     """With SQLite and PostgreSQL."""
     server: Postgresql | None = request.getfixturevalue("server") if kind == "postgresql" else None
     clock = VirtualClock()
-    with _jobs(server.new() if server else file_url(tmp_path / "jobs.sqlite"), clock) as jobs:
+    with _jobs(server.create_database() if server else file_url(tmp_path / "jobs.sqlite"), clock) as jobs:
 
         def empty() -> None:
             with jobs.database.writing() as connection:

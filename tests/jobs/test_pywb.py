@@ -4,8 +4,8 @@ import io
 import zipfile
 from pathlib import Path
 
+from tests.external import pywb
 from tests.jobs.service_process import ORDER, run_service
-from tests.neighbours import pywb
 from tests.recovery.archives import write_warc
 from tests.recovery.registry import registry
 from tests.recovery.sample_site import FILES, NAMES, sample_site
@@ -19,7 +19,7 @@ def test_site_is_recovered_from_pywb(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         warcs.append(tmp_path / name / "held.warc.gz")
         write_warc(warcs[-1], (held for _, held in site.captures() if held.archive == name))
-    with pywb.serving_warcs(warcs, tmp_path) as servers:
+    with pywb.serve_warcs(warcs, tmp_path) as servers:
         entries = [server.archive(name) for server, name in zip(servers, NAMES, strict=True)]
         with run_service(tmp_path, registry(tmp_path / "archives.toml", *entries)) as service:
             key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]

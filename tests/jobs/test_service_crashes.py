@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.external import postgresql
+from tests.external.postgresql import Postgresql, program
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
-from tests.neighbours import postgresql
-from tests.neighbours.postgresql import Postgresql, program
 from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.jobs import Database, JobStore
@@ -31,7 +31,7 @@ ROUNDS = [0, *(pytest.param(round_, marks=pytest.mark.long) for round_ in range(
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[SiteArchives]:
+def site_archives() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
     with serve_site(sample_site()) as found:
         yield found
@@ -109,10 +109,12 @@ def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
 
 @pytest.mark.parametrize("url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 @pytest.mark.parametrize("round_", ROUNDS)
-def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost: SiteArchives, tmp_path: Path) -> None:
+def test_no_order_is_lost_when_the_service_is_killed(
+    round_: int, url: str, site_archives: SiteArchives, tmp_path: Path
+) -> None:
     """The restarted service has all acknowledged orders and completes the jobs."""
     orders, settings = Orders(), {"UNLOST_DATABASE": url}
-    registry = lost.registry(tmp_path)
+    registry = site_archives.registry(tmp_path)
     for after, delay in _points(round_, "service"):
         with run_service(tmp_path, registry, "--workers", "1", env=settings) as service:
             with orders.coming(service):
@@ -129,17 +131,19 @@ def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgresql]:
     """Run PostgreSQL with durable commits."""
-    with postgresql.serving(is_durable=True) as found:
+    with postgresql.run_cluster(is_durable=True) as found:
         yield found
 
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_no_order_is_lost_when_the_database_is_killed(
-    round_: int, durable: Postgresql, lost: SiteArchives, tmp_path: Path
+    round_: int, durable: Postgresql, site_archives: SiteArchives, tmp_path: Path
 ) -> None:
     """PostgreSQL crashes repeatedly and recovers; customers are asked to retry."""
-    orders, url = Orders(), durable.new()
-    with run_service(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
+    orders, url = Orders(), durable.create_database()
+    with run_service(
+        tmp_path, site_archives.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}
+    ) as service:
         with orders.coming(service):
             for after, delay in _points(round_, "database"):
                 orders.wait(after)
@@ -153,20 +157,20 @@ def test_no_order_is_lost_when_the_database_is_killed(
 
 def _break(url: str) -> None:
     """Kill a database process with -9, so that PostgreSQL restarts and recovers from its log."""
-    before = _found(url, "checkpointer")
+    before = _database_processes(url, "checkpointer")
 
     def is_broken() -> bool:
-        if _found(url, "checkpointer") not in ([], before):
+        if _database_processes(url, "checkpointer") not in ([], before):
             return True
         with suppress(ProcessLookupError):
-            for process in _found(url, "client backend")[:1]:
+            for process in _database_processes(url, "client backend")[:1]:
                 os.kill(process, signal.SIGKILL)
         return False
 
     wait_until(is_broken)
 
 
-def _found(url: str, kind: str) -> list[int]:
+def _database_processes(url: str, kind: str) -> list[int]:
     """Return the ids of database processes of a kind; empty while it is down."""
     query = "SELECT backend_type, pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     done = subprocess.run([program("psql"), url, "-qAtc", query], check=False, capture_output=True, text=True)

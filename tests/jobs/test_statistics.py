@@ -30,7 +30,9 @@ PACKAGE = JobPackage("zip", "g1/packages/site.zip", 1, "x")
 
 def figures(**archives: tuple[int, int]) -> dict[str, object]:
     """Return the figures of a recovery. `archives` has the recovered resources and requests of each archive."""
-    return {"archives": {name: {"recovered": gave, "requests": asked} for name, (gave, asked) in archives.items()}}
+    return {
+        "archives": {name: {"recovered": gave, "requests": requests} for name, (gave, requests) in archives.items()}
+    }
 
 
 def complete(number: int, url: str, counts: tuple[int, int], days: float, **archives: tuple[int, int]) -> Job:

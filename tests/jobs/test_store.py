@@ -45,7 +45,7 @@ def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     database.close()
 
 
-def queued(jobs: JobStore, count: int) -> list[int]:
+def queue_jobs(jobs: JobStore, count: int) -> list[int]:
     """Queue some jobs and return their numbers."""
     return [jobs.submit(ORDER, is_confirmed=True).number for _ in range(count)]
 
@@ -77,40 +77,40 @@ def test_job_is_stored_unchanged(jobs: JobStore, clock: VirtualClock) -> None:
 
 def test_queue_positions_and_moves(jobs: JobStore) -> None:
     """A job has the position that it was moved to, and is claimed in that order."""
-    numbers = queued(jobs, 5)
+    numbers = queue_jobs(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
-    wanted = list(numbers)
-    # So many between the same two that there is no room left between their turns.
+    requested = list(numbers)
+    # So many between the same two jobs that their priorities have no room between them.
     for step in range(60):
-        moved, place = wanted[-1 - step % 2], 2 + step % 3
+        moved, place = requested[-1 - step % 2], 2 + step % 3
         jobs.move(moved, place)
-        wanted.remove(moved)
-        wanted.insert(place - 1, moved)
-        assert order(jobs) == wanted
-    jobs.move(wanted[2], 1)
-    wanted.insert(0, wanted.pop(2))
-    jobs.move(wanted[1], 99)
-    wanted.append(wanted.pop(1))
-    assert order(jobs) == wanted
-    found = [job.number for _ in wanted if (job := jobs.claim("w", 60)) is not None]
-    assert found == wanted
+        requested.remove(moved)
+        requested.insert(place - 1, moved)
+        assert order(jobs) == requested
+    jobs.move(requested[2], 1)
+    requested.insert(0, requested.pop(2))
+    jobs.move(requested[1], 99)
+    requested.append(requested.pop(1))
+    assert order(jobs) == requested
+    found = [job.number for _ in requested if (job := jobs.claim("w", 60)) is not None]
+    assert found == requested
     with pytest.raises(JobError, match="only what is queued"):
-        jobs.move(wanted[0], 1)
+        jobs.move(requested[0], 1)
 
 
 def test_released_job_has_its_old_position(jobs: JobStore) -> None:
     """It precedes jobs that were queued while it was processed."""
-    (first,) = queued(jobs, 1)
+    (first,) = queue_jobs(jobs, 1)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    later = queued(jobs, 2)
+    later = queue_jobs(jobs, 2)
     jobs.change(first, lambda job, now: states.release(job, 1, now))
     assert order(jobs) == [first, *later]
 
 
 def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: VirtualClock) -> None:
     """The assigned worker claims it first, but not before its start time."""
-    first, second = queued(jobs, 2)
+    first, second = queue_jobs(jobs, 2)
     jobs.change(first, lambda job, _: states.assign(job, "mine"))
     other = jobs.claim("other", 60)
     assert other is not None
@@ -127,7 +127,7 @@ def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: Virtu
 
 def test_job_is_claimed_once(jobs: JobStore) -> None:
     """Concurrent claims return different jobs, and all of them."""
-    numbers = queued(jobs, 40)
+    numbers = queue_jobs(jobs, 40)
     barrier = threading.Barrier(4)
 
     def claims(worker: int) -> list[int]:
@@ -156,7 +156,7 @@ def test_unfinished_orders_are_limited(url: str) -> None:
 
 def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
     """After new orders. The job is then complete again, and the owner is notified if there are new files."""
-    letters = MailOutbox(jobs.database)
+    outbox = MailOutbox(jobs.database)
     packages = (JobPackage("zip", "g1/packages/site.zip", 1, "x"),)
 
     def finish(job: Job, recovered: int, retry_at: float) -> Job:
@@ -171,12 +171,12 @@ def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore,
         assert found is not None
         return found
 
-    number = queued(jobs, 1)[0]
+    number = queue_jobs(jobs, 1)[0]
     assert finish(claimed(), 5, clock.now() + 600).is_offered
-    letters.mark_sent(letters.claim())
+    outbox.mark_sent(outbox.claim())
     assert jobs.claim("w", 60) is None, "it is not time yet"
     clock.advance(600)
-    other = queued(jobs, 1)[0]
+    other = queue_jobs(jobs, 1)[0]
     assert claimed().number == other, "new orders go first"
     retried = claimed()
     assert (retried.number, retried.is_retried, retried.is_offered) == (number, True, True)
@@ -189,33 +189,33 @@ def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore,
         assert (ended.state, ended.is_offered, ended.worker) == (JobState.COMPLETE, True, None)
         jobs.change(number, lambda job, now: replace(job, not_before=now))
         retried = claimed()
-    assert letters.claim() == []
+    assert outbox.claim() == []
     jobs.change(number, lambda job, now: replace(job, picked_up=now))
     same = finish(retried, 5, clock.now())
     assert same.picked_up is not None
-    assert letters.claim() == [], "nothing new"
+    assert outbox.claim() == [], "nothing new"
     more = finish(claimed(), 6, 0.0)
     assert (more.picked_up, more.not_before) == (None, 0.0)
-    assert [letter.kind for letter in letters.claim()] == [MailKind.COMPLETE]
+    assert [mail.kind for mail in outbox.claim()] == [MailKind.COMPLETE]
     assert jobs.claim("w", 60) is None
 
 
 def test_retention_and_reminders(jobs: JobStore, clock: VirtualClock) -> None:
     """Unconfirmed orders are removed after 48 hours without a reminder, complete jobs after four weeks."""
-    letters = MailOutbox(jobs.database)
+    outbox = MailOutbox(jobs.database)
 
     def sent() -> list[tuple[int, MailKind]]:
         found: list[tuple[int, MailKind]] = []
-        while some := letters.claim():
-            letters.mark_sent(some)
-            found += [(letter.job.number, letter.kind) for letter in some]
+        while some := outbox.claim():
+            outbox.mark_sent(some)
+            found += [(mail.job.number, mail.kind) for mail in some]
         return found
 
     def pass_days(days: float) -> list[Job]:
         clock.advance(days * DAY)
         return jobs.apply_retention()
 
-    pending, done = jobs.submit(ORDER).number, queued(jobs, 1)[0]
+    pending, done = jobs.submit(ORDER).number, queue_jobs(jobs, 1)[0]
     claimed = jobs.claim("w", 60)
     assert claimed is not None
     jobs.change(done, lambda job, now: states.finish(job, 1, now, (JobPackage("zip", "f", 1, "x"),), {}))
@@ -243,37 +243,37 @@ def test_retention_and_reminders(jobs: JobStore, clock: VirtualClock) -> None:
 
 def test_outdated_emails_are_dropped(jobs: JobStore, clock: VirtualClock) -> None:
     """An email about a state that the job has left is dropped; a failed one is retried at growing intervals."""
-    letters = MailOutbox(jobs.database)
+    outbox = MailOutbox(jobs.database)
     gone = jobs.submit(ORDER)
     jobs.change(gone.number, states.cancel)
-    assert letters.claim() == []
+    assert outbox.claim() == []
     jobs.submit(ORDER)
     pauses = []
     while True:
-        some = letters.claim()
+        some = outbox.claim()
         if not some:
             clock.advance(30)
             continue
-        (letter,) = some
-        assert letters.claim() == [], "a claim is exclusive"
+        (mail,) = some
+        assert outbox.claim() == [], "a claim is exclusive"
         pauses.append(clock.now())
-        if not letters.record_failure(letter, "no", is_final=letter.tries >= 5):
+        if not outbox.record_failure(mail, "no", is_final=mail.tries >= 5):
             break
     gaps = [later - sooner for sooner, later in itertools.pairwise(pauses)]
     assert gaps == [60, 120, 240, 480]
     clock.advance(10 * DAY)
-    assert letters.claim() == []
-    assert letters.count_waiting() == 0
+    assert outbox.claim() == []
+    assert outbox.count_waiting() == 0
 
 
 def test_claim_of_a_dead_sender_expires(jobs: JobStore, clock: VirtualClock) -> None:
     """An email that was claimed but not sent is claimed again after some minutes."""
-    letters = MailOutbox(jobs.database)
+    outbox = MailOutbox(jobs.database)
     jobs.submit(ORDER)
-    assert len(letters.claim()) == 1
-    assert letters.claim() == []
+    assert len(outbox.claim()) == 1
+    assert outbox.claim() == []
     clock.advance(901)
-    (again,) = letters.claim()
+    (again,) = outbox.claim()
     assert again.tries == 2
 
 
@@ -334,7 +334,7 @@ def test_admin_tokens(jobs: JobStore) -> None:
 
 def test_lease_of_an_earlier_generation_is_rejected(jobs: JobStore, clock: VirtualClock) -> None:
     """Changes by a worker that lost its lease are rejected."""
-    (number,) = queued(jobs, 1)
+    (number,) = queue_jobs(jobs, 1)
     jobs.claim("a", 60)
     clock.advance(61)
     assert jobs.claim("b", 60) is not None

@@ -35,7 +35,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     found.close()
 
 
-def stolen(folder: Path) -> bytes:
+def read_database_bytes(folder: Path) -> bytes:
     """Return all bytes of the database and its log."""
     return b"".join(file.read_bytes() for file in sorted(folder.glob("jobs.sqlite*")))
 
@@ -53,7 +53,7 @@ def test_database_contains_no_usable_secrets(
     admins.set_password("me", PASSWORD)
     session = admins.log_in("me", PASSWORD, "here")
     assert session is not None
-    found = stolen(tmp_path)
+    found = read_database_bytes(tmp_path)
     assert b"me@example.org" in found, "a letter has to be written to it"
     links = (keys.owner_key(number), keys.confirmation_code(number), keys.preview_key(number))
     for secret in (*links, token, session, PASSWORD, (tmp_path / "secret").read_text().strip()):
@@ -68,11 +68,11 @@ def test_removed_customers_leave_no_data(database: Database, tmp_path: Path) -> 
     """Name and email address of removed jobs are overwritten in the file."""
     jobs = JobStore(database)
     number = jobs.submit(parse_order({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
-    assert b"somebody@thief.example" in stolen(tmp_path)
+    assert b"somebody@thief.example" in read_database_bytes(tmp_path)
     jobs.change(number, states.expire)
     database.checkpoint(truncates=True)
-    assert b"somebody@thief.example" not in stolen(tmp_path)
-    assert b"Some Body" not in stolen(tmp_path)
+    assert b"somebody@thief.example" not in read_database_bytes(tmp_path)
+    assert b"Some Body" not in read_database_bytes(tmp_path)
 
 
 def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two web processes behind a real nginx with one PostgreSQL share all state."""
+"""Two web processes with a real nginx as reverse proxy and one PostgreSQL share all state."""
 
 import http.client
 import json
@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.cli.run import unlost
+from tests.external import nginx
+from tests.external.postgresql import Postgresql
 from tests.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.jobs.worker_processes import ArchivePause
-from tests.neighbours import nginx
-from tests.neighbours.postgresql import Postgresql
 from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from tests.webui.visitor import Visitor, log_in
@@ -72,7 +72,7 @@ def send_request(
 def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Run two processes, a worker, and nginx with the configuration in `deploy`."""
     folder = tmp_path_factory.mktemp("pair")
-    env = {"UNLOST_DATABASE": server.new()}
+    env = {"UNLOST_DATABASE": server.create_database()}
     with ExitStack() as stack:
         lost = stack.enter_context(serve_site(sample_site()))
         made = {**env, "UNLOST_ADMIN_PASSWORD": PASSWORD}
@@ -87,7 +87,7 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             site = site.replace(f"127.0.0.1:{port};", f"127.0.0.1:{service.port};")
         lines = [line for line in site.splitlines() if "ssl_" not in line]
         site = "\n".join(lines).replace("access_log off;", f"access_log {folder}/access.log who;")
-        yield Pair(one, other, lost, stack.enter_context(nginx.balancing(site, folder)), folder)
+        yield Pair(one, other, lost, stack.enter_context(nginx.run_reverse_proxy(site, folder)), folder)
 
 
 def order(number: int, **more: str) -> dict[str, str]:
@@ -130,7 +130,7 @@ def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
 def test_cached_results_are_shared(pair: Pair) -> None:
     """Archives are queried once: results on disk, including misses, are shared."""
     paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
-    begun = time.time()
+    start = time.time()
     for path, status in paths.items():
         assert pair.one.request("GET", path).status == status
     before = len(pair.lost.requests)
@@ -138,7 +138,7 @@ def test_cached_results_are_shared(pair: Pair) -> None:
 
     def is_kept() -> bool:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as responses:
-            lines = responses.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0]
+            lines = responses.execute("SELECT count(*) FROM answer WHERE made >= ?", (start,)).fetchone()[0]
             return bool(lines >= len(paths))
 
     wait_until(is_kept)
@@ -191,7 +191,7 @@ def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
 
 def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:
     """Of many simultaneous orders to two processes, exactly the allowed number is accepted."""
-    url = server.new()
+    url = server.create_database()
     databases = [Database(url), Database(url)]
     databases[0].prepare()
     looks, shops = [LookupRateLimit(each) for each in databases], [JobStore(each) for each in databases]

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
+from tests.external.postgresql import Postgresql
+from tests.external.tcp_relay import run_relay
 from tests.jobs.worker_processes import (
     ArchivePause,
     WorkerEnvironment,
@@ -24,8 +26,6 @@ from tests.jobs.worker_processes import (
     assert_complete,
     open_worker_environment,
 )
-from tests.neighbours.postgresql import Postgresql
-from tests.neighbours.tcp_relay import relaying
 from tests.recovery.sample_site import FILES, SiteArchives, sample_site, serve_site
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
@@ -33,7 +33,7 @@ from unlost.export import MANIFEST_NAME
 from unlost.http import DEFAULT_SHARE
 from unlost.jobs import EVENTS, JOBS, Database, Job, JobState, OrderLimits, file_url, states
 
-IN_FLIGHT = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
+IN_FLIGHT = 2 * 3  # requests of a killed worker: to two archives, on two connections, and prefetched ones
 
 # Slow tests that do the same with either database: one in every run, the other in the long one.
 ON_POSTGRESQL = [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"]
@@ -41,18 +41,18 @@ ON_SQLITE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[SiteArchives]:
+def site_archives() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
     with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture
-def jobs(url: str, lost: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
+def jobs(url: str, site_archives: SiteArchives, tmp_path: Path) -> Iterator[WorkerEnvironment]:
     """Open an environment for workers."""
-    lost.watch = None
-    lost.requests.clear()
-    with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
+    site_archives.watch = None
+    site_archives.requests.clear()
+    with open_worker_environment(tmp_path, url, site_archives.registry(tmp_path)) as found:
         yield found
 
 
@@ -63,7 +63,7 @@ def contents(file: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """Another worker takes the job over and does not request recovered resources again."""
     with jobs.worker("first") as first, jobs.worker("second") as second:
         by_name = {"first": first, "second": second}
@@ -74,14 +74,14 @@ def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: SiteAr
             os.kill(by_name[owner].process.pid, signal.SIGKILL)
             killed.set()
 
-        lost.call_after(FILES // 2, kill)
+        site_archives.call_after(FILES // 2, kill)
         job = jobs.order()
         wait_until(killed.is_set)
         done = jobs.wait_until_ended(job)
         assert_complete(jobs, done)
         assert done.generation == 2
-        assert len(lost.replays()) <= FILES + IN_FLIGHT
-        again = [each for each, count in Counter(lost.replays()).items() if count > 1]
+        assert len(site_archives.replays()) <= FILES + IN_FLIGHT
+        again = [each for each, count in Counter(site_archives.replays()).items() if count > 1]
         assert len(again) <= IN_FLIGHT
         # And the one that is left does the next one, with the same result.
         other = jobs.wait_until_ended(jobs.order())
@@ -90,9 +90,9 @@ def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: SiteAr
 
 
 @pytest.mark.parametrize("url", ON_SQLITE, indirect=True)
-def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """If a WARC cannot be written, the job is queued again and completes once there is space."""
-    lost.watch = None
+    site_archives.watch = None
     jobs.jobs.database.checkpoint(truncates=True)  # its log must not be what reaches the limit
     with jobs.worker("cramped") as worker:
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -139,10 +139,10 @@ def disk_is_read_only(jobs: WorkerEnvironment) -> bool:
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
-def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """A worker that is suspended beyond its lease stops when it continues; the other's result is unchanged."""
     with jobs.worker("first") as first:
-        hold = ArchivePause(lost, FILES // 2)
+        hold = ArchivePause(site_archives, FILES // 2)
         job = jobs.order()
         hold.wait()
         frozen(jobs, first)
@@ -160,10 +160,10 @@ def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironmen
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """SIGTERM stops a worker at once; its job is queued, and the next worker resumes it."""
     with jobs.worker("first") as first:
-        hold = ArchivePause(lost, FILES // 2)
+        hold = ArchivePause(site_archives, FILES // 2)
         job = jobs.order()
         hold.wait()
         first.process.terminate()
@@ -174,7 +174,7 @@ def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: SiteArch
         assert jobs.jobs.workers() == []
     with jobs.worker("second"):
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + IN_FLIGHT
+    assert len(site_archives.replays()) <= FILES + IN_FLIGHT
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -204,9 +204,9 @@ def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """Recovered resources are offered after the first round, while the rest is retried in the background."""
-    for archive in lost.archives.values():
+    for archive in site_archives.archives.values():
         archive.fails = "/13.gif"
     try:
         with jobs.worker("first", "--pause", "3600"):
@@ -217,11 +217,11 @@ def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Site
             with zipfile.ZipFile(jobs.file(offered)) as packed:
                 assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES - 1
     finally:
-        for archive in lost.archives.values():
+        for archive in site_archives.archives.values():
             archive.fails = ""
     with jobs.jobs.database.writing() as connection:
         connection.execute(update(JOBS).values(not_before=1.0))
-    hold = ArchivePause(lost, 1)
+    hold = ArchivePause(site_archives, 1)
     with jobs.worker("second"):
         hold.wait()
         retried = jobs.jobs.get(offered.number)
@@ -232,31 +232,31 @@ def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Site
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """The time of all workers counts: the second one does not start if no time is left."""
     jobs.jobs.rules.set_limits(OrderLimits(hours=1))
     with jobs.worker("first") as first:
-        hold = ArchivePause(lost, FILES // 2)
+        hold = ArchivePause(site_archives, FILES // 2)
         job = jobs.order()
         hold.wait()
         first.process.terminate()
         first.process.wait(20)
         hold.release()
-    requested = len(lost.replays())
+    requested = len(site_archives.replays())
     with jobs.jobs.database.writing() as connection:  # as if that had been two hours
         connection.execute(update(EVENTS).where(EVENTS.c.what == "processing").values(at=EVENTS.c.at - 7_200))
     with jobs.worker("second"):
         ended = jobs.wait_until_ended(job)
     assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended after 1 hours, which is the limit here")
     assert 0 < ended.progress.recovered < FILES
-    assert len(lost.replays()) <= requested + IN_FLIGHT
+    assert len(site_archives.replays()) <= requested + IN_FLIGHT
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, site_archives: SiteArchives) -> None:
     """The worker stops requesting and the job remains cancelled; a retry resumes it."""
     with jobs.worker("first") as first:
-        hold = ArchivePause(lost, FILES // 2)
+        hold = ArchivePause(site_archives, FILES // 2)
         job = jobs.order()
         hold.wait()
         jobs.jobs.change(job.number, states.cancel)
@@ -265,21 +265,21 @@ def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: SiteArch
         assert jobs.jobs.get(job.number).state is JobState.CANCELLED
         jobs.jobs.retry(job.number)
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + IN_FLIGHT
+    assert len(site_archives.replays()) <= FILES + IN_FLIGHT
 
 
 def test_worker_without_database_connection_loses_its_lease(
-    server: Postgresql, lost: SiteArchives, tmp_path: Path
+    server: Postgresql, site_archives: SiteArchives, tmp_path: Path
 ) -> None:
     """A worker that cannot renew its lease stops when it expires; another one processes the job."""
-    lost.watch = None
-    lost.requests.clear()
-    url = server.new()
+    site_archives.watch = None
+    site_archives.requests.clear()
+    url = server.create_database()
     with ExitStack() as stack:
-        jobs = stack.enter_context(open_worker_environment(tmp_path, url, lost.registry(tmp_path)))
-        relay = stack.enter_context(relaying(server.port))
+        jobs = stack.enter_context(open_worker_environment(tmp_path, url, site_archives.registry(tmp_path)))
+        relay = stack.enter_context(run_relay(server.port))
         with jobs.worker("first", url=url.replace(str(server.port), str(relay.port))) as first:
-            hold = ArchivePause(lost, FILES // 2)
+            hold = ArchivePause(site_archives, FILES // 2)
             job = jobs.order()
             hold.wait()
             relay.cut()
@@ -287,7 +287,7 @@ def test_worker_without_database_connection_loses_its_lease(
             with jobs.worker("second"):
                 done = jobs.wait_until_ended(job)
                 assert_complete(jobs, done)
-                relay.mend()
+                relay.restore()
             wait_until(lambda: first.says("another worker") or first.says("is complete") or first.says("no beat"))
             assert jobs.jobs.get(job.number) == done
             assert_complete(jobs, jobs.wait_until_ended(jobs.order()))
@@ -316,19 +316,19 @@ def test_idle_worker_ends_with_its_parent(jobs: WorkerEnvironment, tmp_path: Pat
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 @pytest.mark.usefixtures("far_from_midnight")
-def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: SiteArchives, tmp_path: Path) -> None:
+def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, site_archives: SiteArchives, tmp_path: Path) -> None:
     """Two workers together send no more requests a day than allowed; the jobs wait for the next day."""
     quota = 10
-    jobs.registry = lost.registry(tmp_path, quota)
+    jobs.registry = site_archives.registry(tmp_path, quota)
     with jobs.worker("first"), jobs.worker("second"):
         ordered = [jobs.order(), jobs.order()]
         wait_until(lambda: all(jobs.jobs.get(job.number).not_before > 0 for job in ordered))
         found = [jobs.jobs.get(job.number) for job in ordered]
-    requested = [path for name, path in lost.replays() if name == "a"]
+    requested = [path for name, path in site_archives.replays() if name == "a"]
     assert len(requested) == int(quota * DEFAULT_SHARE)
     assert {job.state for job in found} == {JobState.QUEUED}
-    begun = max(job.begun or 0 for job in found)
-    assert all(begun < job.not_before <= begun + 86_400 for job in found)
+    start = max(job.begun or 0 for job in found)
+    assert all(start < job.not_before <= start + 86_400 for job in found)
     assert sum(job.progress.recovered for job in found) >= FILES - 1
     assert [jobs.jobs.place(job) for job in found] == [1, 2]
 
@@ -336,7 +336,9 @@ def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: SiteArc
 @pytest.mark.long
 @pytest.mark.parametrize("round_", range(13))
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
-def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnvironment, lost: SiteArchives) -> None:
+def test_repeatedly_killed_workers_complete_the_job(
+    round_: int, jobs: WorkerEnvironment, site_archives: SiteArchives
+) -> None:
     """A worker is killed at 52 points; the site is recovered and few requests are repeated."""
     random_ = random.Random(round_)  # noqa: S311
     job = jobs.order()
@@ -344,15 +346,15 @@ def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnv
         after, delay = random_.choice([1, 2, 3, 5, 8]), random_.choice([0.0, random_.uniform(0, 0.3)])
         print(f"round {round_}, point {point}: request {after}, {delay} s later")
         with jobs.worker(f"worker-{point}") as worker:
-            _kill_after(lost, worker, after, delay)
+            _kill_after(site_archives, worker, after, delay)
             wait_until(partial(_has_ended, jobs, job, worker))
-    lost.watch = None
+    site_archives.watch = None
     with jobs.worker("last"):
         assert_complete(jobs, jobs.wait_until_ended(job))
-    assert len(lost.replays()) <= FILES + states.MAX_CRASHES * IN_FLIGHT
+    assert len(site_archives.replays()) <= FILES + states.MAX_CRASHES * IN_FLIGHT
 
 
-def _kill_after(lost: SiteArchives, worker: WorkerProcess, requests: int, delay: float) -> None:
+def _kill_after(site_archives: SiteArchives, worker: WorkerProcess, requests: int, delay: float) -> None:
     """Kill a worker some time after a number of requests."""
 
     def kill() -> None:
@@ -360,7 +362,7 @@ def _kill_after(lost: SiteArchives, worker: WorkerProcess, requests: int, delay:
         with suppress(ProcessLookupError):
             os.kill(worker.process.pid, signal.SIGKILL)
 
-    lost.call_after(requests, kill)
+    site_archives.call_after(requests, kill)
 
 
 def _has_ended(jobs: WorkerEnvironment, job: Job, worker: WorkerProcess) -> bool:

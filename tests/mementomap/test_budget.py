@@ -71,7 +71,7 @@ def weigh_map(path: Path, fields: int = 1, queries: Path | None = None) -> _core
     )
 
 
-def can_roll_up(node: slow.Weighed) -> bool:
+def can_roll_up(node: slow.WeightedNode) -> bool:
     """Return whether a node may be rolled up: not a top-level domain, an IP address or a node of the last level."""
     if not node.wildcard:
         return False
@@ -180,7 +180,7 @@ def test_budget_before_and_after_other_operations_has_no_false_negatives(
         first = Map.load(path)
         queried = [key for key in sorted(held) if first.lookup(key).held]
         for name in ("2", "3", "4", "5"):
-            assert all(answer.held for answer in Map.load(folder / f"{name}.ukvs").lookup_keys_many(queried)), name
+            assert all(result.held for result in Map.load(folder / f"{name}.ukvs").lookup_keys_many(queried)), name
 
 
 @FEWER

@@ -52,7 +52,7 @@ def strip_query(key: str) -> str:
 def held_keys(path: Path, keys: set[str]) -> set[str]:
     """Return the keys that a map holds."""
     queried = sorted(keys)
-    return {key for key, answer in zip(queried, Map.open(path).lookup_keys_many(queried), strict=True) if answer.held}
+    return {key for key, result in zip(queried, Map.open(path).lookup_keys_many(queried), strict=True) if result.held}
 
 
 def rows_after_misses(tmp_path: Path, text: str, misses: list[str], index: list[str] | None = None) -> list[str]:
@@ -218,11 +218,11 @@ def test_exclusion_expires_on_its_date(tmp_path: Path) -> None:
     source.write_text(HEADER + "com,a)/* 5\n" + "".join(sorted(f"com,a)/{row}\n" for row in rows)))
     outcomes = {"renewed": "miss", "found": "hit", "forever": "miss", "later": "miss"}
     with log.open("wb") as file:
-        answers = [
+        results = [
             UpstreamLogEntry("2026-11-15T12:00:00Z", "ia", f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
             for name, outcome in outcomes.items()
         ]
-        write_upstream_log(file, answers)
+        write_upstream_log(file, results)
     report = exclude_map(source, output, OPTIONS, [log])
     assert (report.expired, report.renewed, report.outweighed, report.added) == (1, 1, 1, 0)
     assert body(output) == [

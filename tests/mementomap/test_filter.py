@@ -173,9 +173,9 @@ def test_filter_holds_all_real_urls(tmp_path: Path, kind: FilterKeyKind) -> None
     queried = real_data.urls()
     urls.write_text("\n".join(queried))
     report = build_filter([urls], file, FilterOptions(bits=5, key=kind, kind="urls"))
-    answers = Filter.open(file).lookup_many(queried)
-    assert answers.count(False) == 0
-    assert report.counted == answers.count(True) > 1_000_000
+    results = Filter.open(file).lookup_many(queried)
+    assert results.count(False) == 0
+    assert report.counted == results.count(True) > 1_000_000
     assert file.stat().st_size <= 1.2 * 5 * report.keys / 8 + 1024
 
 
@@ -302,7 +302,7 @@ def test_filter_lookup_is_thread_safe(tmp_path: Path) -> None:
     queried = urls.read_text().splitlines()
     opened = Filter.open(file)
     with ThreadPoolExecutor(8) as pool:
-        assert all(all(answers) for answers in pool.map(opened.lookup_many, [queried] * 8))
+        assert all(all(results) for results in pool.map(opened.lookup_many, [queried] * 8))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", " 20140101 {}\n"])

@@ -65,7 +65,7 @@ def assert_all_held(path: Path, keys: set[str]) -> None:
     for opened in (Map.open(path), Map.load(path)):
         for inputs in (queried, [strategies.url(key) for key in queried]):
             many = opened.lookup_many(inputs)
-            assert [answer for answer in many if isinstance(answer, UriError) or not answer.held] == []
+            assert [result for result in many if isinstance(result, UriError) or not result.held] == []
             assert [opened.lookup(key) for key in inputs[:5]] == many[:5]
 
 
@@ -236,13 +236,13 @@ def test_map_lookup_agrees_with_model(lines: Lines, others: list[str], rolled_up
     with temporary_folder() as folder:
         path = write_map(folder / "a.ukvs", lines | model.sums(lines), rolled_up=rolled_up)
         for opened in (Map.open(path), Map.load(path)):
-            answers = opened.lookup_many(queried)
-            assert [(a.key, a.held, a.matched) for a in answers if not isinstance(a, UriError)] == [
-                (key.partition("?")[0], answer.held, answer.matched)
-                for key, answer in zip(queried, expected, strict=True)
+            results = opened.lookup_many(queried)
+            assert [(a.key, a.held, a.matched) for a in results if not isinstance(a, UriError)] == [
+                (key.partition("?")[0], result.held, result.matched)
+                for key, result in zip(queried, expected, strict=True)
             ]
-            assert [a.frequency and str(a.frequency) for a in answers if not isinstance(a, UriError)] == [
-                answer.frequency and str(answer.frequency) for answer in expected
+            assert [a.frequency and str(a.frequency) for a in results if not isinstance(a, UriError)] == [
+                result.frequency and str(result.frequency) for result in expected
             ]
 
 

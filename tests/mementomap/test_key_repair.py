@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours import surt as neighbour
+from tests.external import surt as reference
 from tests.uri import hostile
 from tests.uri.test_agreement import HOSTILE_KINDS, KINDS, LOST
 from unlost.aggregate import Evidence, HoldingsLookup
@@ -86,7 +86,7 @@ def test_repaired_keys_cause_no_false_positives(tmp_path: Path) -> None:
 
 def test_hostile_urls_of_surt_index_are_found(tmp_path: Path) -> None:
     """All URLs are found, except the kinds documented as lost in docs/uri.md."""
-    keys = neighbour.surts(hostile.URLS)[0]
+    keys = reference.compute_surts(hostile.URLS)[0]
     index = write_index(tmp_path / "index", sorted(zip(keys, hostile.URLS, strict=True)))
     report = build_map([index], tmp_path / "map")
     assert report.problems.total == 0

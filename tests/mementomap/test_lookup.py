@@ -149,21 +149,21 @@ def test_batch_lookup_results_are_an_ordered_sequence(form: Form, threads: int, 
     """Indexing, slicing, iteration and `held` agree for any number of results and threads."""
     holdings = form(SAMPLE)
     queries = [f"http://{'arxiv.org' if i % 3 else 'bbc.co.uk'}/{i}" for i in range(count)]
-    answers = holdings.lookup_many(iter(queries), threads)
+    results = holdings.lookup_many(iter(queries), threads)
     expected = [holdings.lookup(each) for each in queries]
-    assert isinstance(answers, Sequence)
-    assert len(answers) == count
-    assert [answers[i] for i in range(-count, count)] == [*expected, *expected]
-    assert list(answers) == answers[:] == expected
-    assert answers[::-7] == expected[::-7]
-    assert answers.held == [answer.held for answer in expected]
-    assert answers == expected
-    assert answers == holdings.lookup_many(queries)
-    assert answers != [*expected, *expected[:1], "one more"]
-    assert repr(answers) == f"<{count} results, {sum(answers.held)} held>"
+    assert isinstance(results, Sequence)
+    assert len(results) == count
+    assert [results[i] for i in range(-count, count)] == [*expected, *expected]
+    assert list(results) == results[:] == expected
+    assert results[::-7] == expected[::-7]
+    assert results.held == [result.held for result in expected]
+    assert results == expected
+    assert results == holdings.lookup_many(queries)
+    assert results != [*expected, *expected[:1], "one more"]
+    assert repr(results) == f"<{count} results, {sum(results.held)} held>"
     for index in (count, -count - 1):
         with pytest.raises(IndexError, match=f"there are {count} results, none numbered {index}"):
-            answers[index]
+            results[index]
 
 
 @FORMS
@@ -266,12 +266,12 @@ def test_lookup_results_are_independent_of_threads(form: Form, tmp_path: Path) -
     urls = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
     keys = "\n".join(uri.key(url) for url in urls).encode()
     expected = holdings.lookup_many(urls, threads=1)
-    assert {answer.held for answer in expected if isinstance(answer, LookupResult)} == {True, False}
+    assert {result.held for result in expected if isinstance(result, LookupResult)} == {True, False}
     for threads in (0, 2, 3, 16, None):
         assert holdings.lookup_many(urls, threads) == expected
         assert holdings.lookup_key_lines(keys, threads) == expected
     with ThreadPoolExecutor(4) as pool:
-        assert all(answers == expected for answers in pool.map(lambda _: holdings.lookup_many(urls), range(8)))
+        assert all(results == expected for results in pool.map(lambda _: holdings.lookup_many(urls), range(8)))
 
 
 @FORMS
@@ -292,30 +292,30 @@ def test_lookup_releases_gil(form: Form, tmp_path: Path) -> None:
     thread = threading.Thread(target=count)
     thread.start()
     start = time.perf_counter()
-    answers = holdings.lookup_keys_many([key] * 20, threads=1)
+    results = holdings.lookup_keys_many([key] * 20, threads=1)
     end = time.perf_counter()
     ended.set()
     thread.join()
-    assert not any(answer.held for answer in answers)
+    assert not any(result.held for result in results)
     gaps = [b - a for a, b in itertools.pairwise(ticks)]
     assert max(gaps) < (end - start) / 2
 
 
 def test_lookup_answer_is_immutable_value() -> None:
     """Answers are equal, hashable and picklable."""
-    answer = Map.open(SAMPLE).lookup("http://www.bbc.co.uk/images/x")
+    result = Map.open(SAMPLE).lookup("http://www.bbc.co.uk/images/x")
     same = LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", Frequency(300, "+", 20, "-"))
-    assert answer == same
-    assert hash(answer) == hash(same)
-    assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301  trusted data
-    assert answer != LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
-    assert answer != object()
+    assert result == same
+    assert hash(result) == hash(same)
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301  trusted data
+    assert result != LookupResult("uk,co,bbc)/images/x", True, "uk,co,bbc)/images/*", "300")
+    assert result != object()
     not_held = LookupResult("com,a)/", False)
     assert repr(not_held) == "LookupResult(key='com,a)/', held=False, matched=None, frequency=None)"
     assert (not_held.matched, not_held.frequency) == (None, None)
     assert pickle.loads(pickle.dumps(not_held)) == not_held  # noqa: S301
     with pytest.raises(AttributeError):
-        answer.held = False  # type: ignore[misc]
+        result.held = False  # type: ignore[misc]
     with pytest.raises(InputError):
         LookupResult("com,a)/", True, "com,a)/", "x")
 
@@ -323,11 +323,11 @@ def test_lookup_answer_is_immutable_value() -> None:
 def test_lookup_of_non_utf8_key_preserves_bytes(tmp_path: Path) -> None:
     """Invalid UTF-8 is returned with surrogate escapes."""
     holdings = open_map(tmp_path, b"com,\xff)/* 1\n")
-    (answer,) = holdings.lookup_keys_many([b"com,\xff)/a b"])
-    assert answer.key.encode("utf-8", "surrogateescape") == b"com,\xff)/a"
-    assert answer.matched is not None
-    assert answer.held
-    assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301
+    (result,) = holdings.lookup_keys_many([b"com,\xff)/a b"])
+    assert result.key.encode("utf-8", "surrogateescape") == b"com,\xff)/a"
+    assert result.matched is not None
+    assert result.held
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
 
 
 def test_map_source_rows_are_consumed_once() -> None:

@@ -30,16 +30,16 @@ def assert_agrees_with_model(text: str, keys: list[str], *, fields: int = 1, rol
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
             holdings = open_map(Path(folder), text, form)
-            answers = holdings.lookup_keys_many(keys)
-            assert answers == holdings.lookup_keys_many(keys[::-1])[::-1]
-            for key, answer in zip(keys, answers, strict=True):
+            results = holdings.lookup_keys_many(keys)
+            assert results == holdings.lookup_keys_many(keys[::-1])[::-1]
+            for key, result in zip(keys, results, strict=True):
                 is_held, matched, frequencies = model.lookup(held, key, rolled_up=rolled_up)
-                assert (answer.key, answer.held, answer.matched) == (key.split("?")[0], is_held, matched), key
-                assert holdings.lookup(key) == answer
+                assert (result.key, result.held, result.matched) == (key.split("?")[0], is_held, matched), key
+                assert holdings.lookup(key) == result
                 if frequencies is None:
-                    assert answer.frequency is None
+                    assert result.frequency is None
                 elif len(frequencies) == 1 and frequencies[0]:
-                    assert answer.frequency == Frequency.parse(frequencies[0])
+                    assert result.frequency == Frequency.parse(frequencies[0])
 
 
 @pytest.mark.parametrize("key", EXTREMES, ids=lambda key: key[:40])
@@ -107,6 +107,6 @@ def test_lookup_has_no_false_negatives(pages: list[tuple[list[str], bool]]) -> N
     with tempfile.TemporaryDirectory() as folder:
         for form in (Map.open, Map.load):
             holdings = open_map(Path(folder), text, form)
-            assert all(isinstance(answer, LookupResult) and answer.held for answer in holdings.lookup_many(urls))
+            assert all(isinstance(result, LookupResult) and result.held for result in holdings.lookup_many(urls))
             below = [f"{key.removesuffix('/')}/x" for key, (_, wild) in zip(keys, pages, strict=True) if wild]
-            assert all(answer.held for answer in holdings.lookup_keys_many(below))
+            assert all(result.held for result in holdings.lookup_keys_many(below))

@@ -67,9 +67,9 @@ def test_multi_lookup_agrees_with_single_lookups(maps: list[Lines], listed: list
         for page in [*listed, *queried]:
             results = multi_lookup.lookup_key(key(url(page)))
             for each, known, number in zip(holdings, expected, results, strict=True):
-                assert HoldingsMatch(number).name == model.finding(*known, key(url(page))).upper().replace(" ", "_"), (
-                    page
-                )
+                assert HoldingsMatch(number).name == model.lookup_in_archive(*known, key(url(page))).upper().replace(
+                    " ", "_"
+                ), page
                 single = each.lookup(url(page))
                 assert each.lookup_key(key(url(page))) == single
                 assert HoldingsMatch(number) in _REASONS[single.reason], (page, single)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours import mementomap
+from tests.external import mementomap
 from unlost.index import UkvsReader
 from unlost.mementomap import (
     Compaction,

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.external import mementomap
 from tests.models import mementomap as model
 from tests.models.frequency import Count, Frequency
 from tests.models.mementomap import Compaction, Lines
-from tests.neighbours import mementomap
 
 # The 36 pairs of the second paper's evaluation use these weights.
 WEIGHTS = [4.0, 2.0, 1.0, 0.5, 0.25, 0.0]
@@ -97,9 +97,9 @@ def test_lookup_agrees_with_reference(tmp_path: Path) -> None:
     pages = [key.removesuffix("/") for key, _ in whole][::10]
     keys = [*pages, *(page + "/not" for page in pages), *(page.replace(")", ",not)") for page in pages)]
     ours = {
-        key: (answer.matched.removesuffix("/"), str(answer.frequency))
+        key: (result.matched.removesuffix("/"), str(result.frequency))
         for key in keys
-        if (answer := model.lookup(keyed, key)).matched
+        if (result := model.lookup(keyed, key)).matched
     }
     assert set(pages) < set(ours) < set(keys)
     assert mementomap.lookup(format_for_reference(lines), keys, tmp_path) == ours

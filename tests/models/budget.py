@@ -22,7 +22,7 @@ class Prior:
 
 
 @dataclass
-class Weighed:
+class WeightedNode:
     """A node with children or a wildcard, and its direct children of this kind.
 
     own: lines that belong to no child. hosts: the hosts below it, one of n keys counting 1/n.
@@ -35,28 +35,28 @@ class Weighed:
     keys: int = 0
     hosts: float = 0.0
     host: float = 0.0
-    asked: int = 0
+    missed_queries: int = 0
     is_held: bool = False
     extras: set[str] = field(default_factory=set)
-    parts: list["Weighed"] = field(default_factory=list)
+    parts: list["WeightedNode"] = field(default_factory=list)
     expected: float = 0.0
     mass: float = 0.0
 
 
-def weighed(node: Node, level: int, asked: dict[str, int]) -> Weighed:
+def weigh_nodes(node: Node, level: int, missed_queries: dict[str, int]) -> WeightedNode:
     """Return a weighed node of the tree."""
     wild = [f.is_held for (key, _), f in node.lines.items() if key.endswith("*")]
     is_host = node.wildcard.endswith(",*") or not node.wildcard
-    found = Weighed(node.wildcard, is_host, any(wild) if wild else None)
+    found = WeightedNode(node.wildcard, is_host, any(wild) if wild else None)
     found.own = len(node.lines)
     found.keys = sum(f.is_held for (key, _), f in node.lines.items() if not key.endswith("*"))
     found.is_held = any(f.is_held for f in node.lines.values())
     found.extras = {extra for _, extra in node.lines}
-    found.asked = asked.get(node.wildcard, 0)
+    found.missed_queries = missed_queries.get(node.wildcard, 0)
     for part in node.parts():
-        below = weighed(part, level + 1, asked)
+        below = weigh_nodes(part, level + 1, missed_queries)
         found.keys += below.keys
-        found.asked += below.asked
+        found.missed_queries += below.missed_queries
         found.hosts += below.hosts + below.host
         found.is_held |= below.is_held
         found.extras |= below.extras
@@ -69,26 +69,28 @@ def weighed(node: Node, level: int, asked: dict[str, int]) -> Weighed:
     return found
 
 
-def hosts_of(node: Weighed) -> int:
+def hosts_of(node: WeightedNode) -> int:
     """Return how many hosts hold something."""
     return (node.host > 0) + sum(hosts_of(part) for part in node.parts)
 
 
-def distribute_mass(top: Weighed, prior: Prior, keys: int, hosts: int, missed: int) -> None:
+def distribute_mass(top: WeightedNode, prior: Prior, keys: int, hosts: int, missed: int) -> None:
     """Set the mass of every node below the root."""
     host = prior.host * keys / max(hosts, 1)
 
-    def expect(node: Weighed) -> None:
+    def expect(node: WeightedNode) -> None:
         unknown = host * max(node.hosts - prior.host_discount, 0) + prior.unknown_host_rate * node.keys
         node.expected = max(node.keys - prior.page_discount, 0) + (unknown if node.is_host else 0)
         for part in node.parts:
             expect(part)
 
-    def share(node: Weighed, whole: float, asked: int, mass: float) -> None:
+    def share(node: WeightedNode, whole: float, missed_queries: int, mass: float) -> None:
         for part in node.parts:
             share_of_prior = part.expected / whole if whole else 0.0
-            part.mass = mass * (part.asked + prior.strength * share_of_prior) / (asked + prior.strength)
-            share(part, part.expected, part.asked, part.mass)
+            part.mass = (
+                mass * (part.missed_queries + prior.strength * share_of_prior) / (missed_queries + prior.strength)
+            )
+            share(part, part.expected, part.missed_queries, part.mass)
 
     expect(top)
     share(top, sum(part.expected for part in top.parts), missed, 1.0)
@@ -98,7 +100,7 @@ Sizes = dict[int, float]
 """The least loss for each number of lines."""
 
 
-def sizes(node: Weighed, is_free: Callable[[Weighed], bool], *, covered: bool) -> Sizes:
+def sizes(node: WeightedNode, is_free: Callable[[WeightedNode], bool], *, covered: bool) -> Sizes:
     """Return all sizes of a subtree, for all choices of roll-ups."""
     covered = covered if node.covered is None else node.covered
     missed_here = max(node.mass - sum(part.mass for part in node.parts), 0.0)
@@ -129,8 +131,8 @@ def build_tree(lines: Lines, how: Compaction) -> Node:
 
 def deepest(lines: Lines, key: str, how: Compaction) -> str:
     """Return the wildcard of the deepest node above a page that has children or a wildcard; "" if there is none."""
-    asked: Lines = {(key, ""): next(iter(lines.values()))}
-    node, way = build_tree(lines, how), build_tree(asked, how)
+    missed_queries: Lines = {(key, ""): next(iter(lines.values()))}
+    node, way = build_tree(lines, how), build_tree(missed_queries, how)
     found = ""
     while True:
         if node.parts() or any(other.endswith("*") for other, _ in node.lines):
@@ -145,16 +147,20 @@ def deepest(lines: Lines, key: str, how: Compaction) -> str:
 
 
 def all_sizes(
-    lines: Lines, asked: dict[str, int], is_free: Callable[[Weighed], bool], prior: Prior, depths: tuple[int, int]
+    lines: Lines,
+    missed_queries: dict[str, int],
+    is_free: Callable[[WeightedNode], bool],
+    prior: Prior,
+    depths: tuple[int, int],
 ) -> Sizes:
     """Return every number of lines that a map can be compacted to, with the least loss.
 
-    asked: missed queries by the wildcard of the deepest node above them; under "" if there is none.
+    missed_queries: missed queries by the wildcard of the deepest node above them; under "" if there is none.
     """
     top = build_tree(lines, Compaction(host_depth=depths[0], path_depth=depths[1]))
-    whole = weighed(top, 0, asked)
+    whole = weigh_nodes(top, 0, missed_queries)
     whole.mass = 1.0
-    distribute_mass(whole, prior, whole.keys, _held_hosts(top), whole.asked)
+    distribute_mass(whole, prior, whole.keys, _held_hosts(top), whole.missed_queries)
     whole.covered = False
     whole.mass = sum(part.mass for part in whole.parts)
     return sizes(whole, is_free, covered=False)

@@ -55,11 +55,11 @@ def _gzip_text(data: bytes) -> tuple[bytes, str | None]:
         if member.damage:
             return text, "truncated" if member.damage == "truncated-gzip" else "corrupt"
         assert member.end is not None
-        at = _behind_padding(data, member.end)
+        at = _after_padding(data, member.end)
     return text, None
 
 
-def _behind_padding(data: bytes, at: int) -> int:
+def _after_padding(data: bytes, at: int) -> int:
     return len(data) - len(data[at:].lstrip(b"\0"))
 
 
@@ -82,7 +82,7 @@ def _zstd_text(data: bytes) -> tuple[bytes, str | None]:
         text += found
         if damage:
             return text, damage
-        at = _behind_padding(data, at + 4 + end)
+        at = _after_padding(data, at + 4 + end)
     return text, None
 
 

@@ -72,7 +72,7 @@ def domain(labels: list[str]) -> str:
     return ",".join(labels) + ",*"
 
 
-def limited(parts: list[str], separator: str, limit: int) -> list[str]:
+def limit_parts(parts: list[str], separator: str, limit: int) -> list[str]:
     """Return the parts, with all parts beyond the limit joined to one."""
     return [*parts[: limit - 1], separator.join(parts[limit - 1 :])] if len(parts) > limit else parts
 
@@ -82,16 +82,16 @@ def limited(parts: list[str], separator: str, limit: int) -> list[str]:
 
 def count(rows: Iterable[tuple[str, str]], *, urir: bool = False, by_year: bool = False) -> Lines:
     """Return the HxPx map of captures, given as keys and timestamps, with a total line or one per year."""
-    copies: dict[Place, int] = {}
+    captures: dict[Place, int] = {}
     pages: dict[Place, set[str]] = {}
     for key, timestamp in rows:
         for name in (TOTAL, key.partition("?")[0]):
             place = (name, timestamp[:4] if by_year else "")
-            copies[place] = copies.get(place, 0) + 1
+            captures[place] = captures.get(place, 0) + 1
             pages.setdefault(place, set()).add(key)
     return {
         place: Frequency(Count(n), Count(len(pages[place]))) if urir else Frequency(Count(n))
-        for place, n in copies.items()
+        for place, n in captures.items()
     }
 
 
@@ -182,7 +182,7 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
     """Return the node of a line, and create missing nodes."""
     is_domain = ")" not in key
     labels, segments = split(key.removesuffix(",*") if is_domain else key.removesuffix("/*"))
-    labels = limited(labels, ",", how.host_depth)
+    labels = limit_parts(labels, ",", how.host_depth)
     node = top
     for depth, label in enumerate(labels, 1):
         new = Node(domain(labels[:depth]), how.host_cutoff(depth))
@@ -191,7 +191,7 @@ def node_of(key: str, top: Node, how: Compaction) -> Node:
         return node
     node.root = node = node.root or Node(folder(labels, []), how.path_cutoff(0))
     # The limit counts the root as the first segment.
-    segments = limited(segments, "/", how.path_depth - 1) if how.path_depth > 1 else []
+    segments = limit_parts(segments, "/", how.path_depth - 1) if how.path_depth > 1 else []
     for depth, segment in enumerate(segments, 1):
         new = Node(folder(labels, segments[:depth]), how.path_cutoff(depth))
         node = node.children.setdefault(segment, new)
@@ -256,15 +256,15 @@ def holds(keyed: Keyed, key: str) -> bool:
 def merge(maps: Sequence[Lines]) -> Lines:
     """Return the merged map of several archives; their pages may overlap. Holdings override exclusions."""
     keyed = [by_key(lines) for lines in maps]
-    kept: dict[Place, list[Frequency]] = {}
+    stored: dict[Place, list[Frequency]] = {}
     for i, lines in enumerate(maps):
         others = keyed[:i] + keyed[i + 1 :]
         for place, frequency in with_total(lines).items():
             same = [other[place] for other in maps if place in other]
             beaten = not any(one.is_held for one in same) and any(holds(other, place[0]) for other in others)
             if place[0] == TOTAL or not beaten:
-                kept.setdefault(place, []).append(frequency)
-    return {place: total(frequencies, overlapping=True) for place, frequencies in kept.items()}
+                stored.setdefault(place, []).append(frequency)
+    return {place: total(frequencies, overlapping=True) for place, frequencies in stored.items()}
 
 
 def with_total(lines: Lines) -> Lines:

@@ -34,8 +34,8 @@ class Mementos:
 
     def closest(self, datetime: str) -> int | None:
         """Return the index of the memento closest to a datetime."""
-        moment = to_datetime(datetime)
-        distances = [abs(to_datetime(row[0]) - moment) for row in self.rows]
+        timestamp = to_datetime(datetime)
+        distances = [abs(to_datetime(row[0]) - timestamp) for row in self.rows]
         return distances.index(min(distances)) if distances else None
 
     def until(self, datetime: str) -> int:
@@ -108,10 +108,10 @@ def read(body: bytes, archive: str, base: str) -> dict[str, object]:
     mementos, faults = found["mementos"], found["faults"]
     assert isinstance(mementos, list)
     assert isinstance(faults, dict)
-    kept = [(date, archive, resolve(base, uri)) for uri, date, *_ in mementos]
-    good = [row for row in kept if is_web_url(row[2])]
+    stored = [(date, archive, resolve(base, uri)) for uri, date, *_ in mementos]
+    good = [row for row in stored if is_web_url(row[2])]
     times, _ = faults.pop("bad-uri", (0, 0))
-    bad = times + len(kept) - len(good)
+    bad = times + len(stored) - len(good)
     return found | {"mementos": Mementos(good), "faults": {kind: n for kind, (n, _) in faults.items()}, "bad": bad}
 
 
@@ -150,11 +150,11 @@ def split_url(url: str) -> tuple[str | None, str | None, str, str, str]:
 def remove_dot_segments(path: str) -> str:
     """Remove `.` and `..` from an absolute path."""
     *folders, name = path.split("/")[1:]
-    kept: list[str] = []
+    stored: list[str] = []
     for folder in [*folders, name]:
         if folder == "..":
-            kept = kept[:-1]
+            stored = stored[:-1]
         elif folder != ".":
-            kept.append(folder)
-    end = "/" if name in (".", "..") and kept else ""
-    return "/" + "/".join(kept) + end
+            stored.append(folder)
+    end = "/" if name in (".", "..") and stored else ""
+    return "/" + "/".join(stored) + end

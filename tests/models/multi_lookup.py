@@ -5,7 +5,7 @@ from collections.abc import Collection
 from tests.models import lookup
 
 
-def finding(rows: dict[str, list[str]] | None, pages: Collection[str] | None, key: str) -> str:
+def lookup_in_archive(rows: dict[str, list[str]] | None, pages: Collection[str] | None, key: str) -> str:
     """Return the combined result for a canonical key in a map and in filters of pages, if there are any."""
     is_had = pages is not None and key.partition("?")[0] in pages
     if rows is None:

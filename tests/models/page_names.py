@@ -36,7 +36,7 @@ def host_name(host: str) -> str:
 
 def path_name(path: str) -> str:
     """Return a path with printable escapes decoded and insignificant parts removed."""
-    path = re.sub("%([0-9a-fA-F]{2})?", decoded, path)
+    path = re.sub("%([0-9a-fA-F]{2})?", decode_escape, path)
     path = "".join("+" if char == " " else char if "!" <= char <= "~" else escaped(char) for char in path)
     segments: list[str] = []
     for part in re.split(r"[/\\]", path):
@@ -46,16 +46,16 @@ def path_name(path: str) -> str:
         elif segment not in ("", "."):
             segments.append(segment)
     lower = [segment.lower() for segment in segments]
-    kept = addresses.without_asp_sessions(lower)
-    if len(kept) < len(lower):
+    stored = addresses.without_asp_sessions(lower)
+    if len(stored) < len(lower):
         last = max(i for i, segment in enumerate(lower) if ".aspx" in segment)
-        segments = [each for i, each in enumerate(segments) if i >= last or lower[i] in kept]
+        segments = [each for i, each in enumerate(segments) if i >= last or lower[i] in stored]
     while segments and segments[-1].lower() in ("index.html", "index.htm", "default.htm"):
         segments = segments[:-1]
     return "/" + "/".join(segments)
 
 
-def decoded(found: re.Match[str]) -> str:
+def decode_escape(found: re.Match[str]) -> str:
     """Return the character of a percent escape, if it is valid."""
     if found[1] is None:
         return "%25"

@@ -141,7 +141,7 @@ WRITINGS["xml css"] = lambda text: (
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlacedLink:
     """A link at its position: a reference without escapes, and an optional fragment."""
 
     place: Place
@@ -161,7 +161,7 @@ class Planted:
         return (self.place.before + inside + self.place.after).encode(charset)
 
 
-def page(parts: list[Planted | bytes], charset: str, new: dict[tuple[str, str], str], base: str) -> bytes:
+def page(parts: list[PlacedLink | bytes], charset: str, new: dict[tuple[str, str], str], base: str) -> bytes:
     """Return a page in which the given URLs are replaced."""
     return b"".join(
         part if isinstance(part, bytes) else part.written(new.get((part.uri(base), part.place.use)), charset)

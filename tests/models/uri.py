@@ -33,11 +33,11 @@ def split_unresolved(uri: str) -> tuple[str, str, int | None, str]:
     authority = re.split(r"[/\\?#]", rest, maxsplit=1)[0]
     tail = rest[len(authority) :].split("#")[0]
     host_port = authority.rpartition("@")[2]
-    host, _, port = host_port.partition(":") if not host_port.startswith("[") else bracketed(host_port)
+    host, _, port = host_port.partition(":") if not host_port.startswith("[") else split_bracketed(host_port)
     return scheme, host, int(port) if port else None, tail
 
 
-def bracketed(text: str) -> tuple[str, str, str]:
+def split_bracketed(text: str) -> tuple[str, str, str]:
     """Split a bracketed IPv6 address from its port."""
     end = text.index("]") + 1
     return text[:end], ":", text[end + 1 :]
@@ -207,9 +207,9 @@ def key(policy: str, surt: str, suffixes: set[str]) -> str:
         return surt
     if policy.startswith("H"):
         host_limit, path_limit = policy[1:].split("P")
-        kept = labels if host_limit == "x" else labels[: int(host_limit)]
-        depth = 0 if len(kept) < len(labels) else len(segments) if path_limit == "x" else int(path_limit)
-        return ",".join(kept) + ")/" + "/".join(segments[:depth])
+        stored = labels if host_limit == "x" else labels[: int(host_limit)]
+        depth = 0 if len(stored) < len(labels) else len(segments) if path_limit == "x" else int(path_limit)
+        return ",".join(stored) + ")/" + "/".join(segments[:depth])
     labels = [address[1]] if address else host_port.split(":")[0].split(",")
     registered = 1 if address else registered_length(labels, suffixes)
     initial = segments[0][0] if segments and re.match("[0-9a-zA-Z]", segments[0]) else "-"

@@ -83,7 +83,7 @@ def held_out() -> tuple[Example, ...]:
     return tuple(_read_examples("held-out"))
 
 
-def labelled(*labels: str) -> tuple[Example, ...]:
+def examples_with_labels(*labels: str) -> tuple[Example, ...]:
     """Return the examples of these labels."""
     return tuple(example for example in examples() if example.label in labels)
 

@@ -14,7 +14,7 @@ from tests.quality.classified import (
     to_context,
     to_page_response,
 )
-from tests.quality.examples import BAD, GOOD, labelled
+from tests.quality.examples import BAD, GOOD, examples_with_labels
 from unlost.quality import (
     ClassifierContext,
     PageResponse,
@@ -278,7 +278,9 @@ def test_redirect_to_invalid_url_raises_no_exception(target: str) -> None:
 def test_good_pages_are_accepted_without_context() -> None:
     """At most one good page needs its context."""
     false_positives = [
-        each.name for each in labelled(GOOD) if each.context and classify_page(to_page_response(each)) is not None
+        each.name
+        for each in examples_with_labels(GOOD)
+        if each.context and classify_page(to_page_response(each)) is not None
     ]
     assert len(false_positives) <= 1, false_positives
-    assert any(to_context(each).earlier for each in labelled(GOOD))
+    assert any(to_context(each).earlier for each in examples_with_labels(GOOD))

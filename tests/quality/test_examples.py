@@ -10,7 +10,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.quality.examples import BAD, FOLDER, GOOD, LABELS, ROLES, Example, Page, examples, held_out, labelled
+from tests.quality.examples import (
+    BAD,
+    FOLDER,
+    GOOD,
+    LABELS,
+    ROLES,
+    Example,
+    Page,
+    examples,
+    examples_with_labels,
+    held_out,
+)
 
 # Pages whose n-grams overlap by more than this share have nearly the same wording.
 MAX_OVERLAP = 0.7
@@ -136,7 +147,7 @@ def test_example_content_type_matches_body() -> None:
 def test_only_archive_errors_have_other_status() -> None:
     """All other examples have status 200."""
     assert [e.name for e in examples() if e.status != 200 and e.label != "archive-error"] == []
-    assert sum(e.status == 200 for e in labelled("archive-error")) >= 12
+    assert sum(e.status == 200 for e in examples_with_labels("archive-error")) >= 12
 
 
 def test_context_pages_are_of_same_site() -> None:
@@ -150,13 +161,13 @@ def test_context_pages_are_of_same_site() -> None:
 
 def test_hijacked_examples_have_two_earlier_pages() -> None:
     """A takeover is only visible in comparison with earlier pages."""
-    for example in labelled("hijacked"):
+    for example in examples_with_labels("hijacked"):
         assert sum(page.role == "earlier" for page in example.context) >= 2, example.name
 
 
 def test_good_examples_have_contexts() -> None:
     """A context must not imply a bad label."""
-    assert sum(bool(example.context) for example in labelled(GOOD)) >= 10
+    assert sum(bool(example.context) for example in examples_with_labels(GOOD)) >= 10
 
 
 def test_example_hosts_are_reserved() -> None:
@@ -174,13 +185,13 @@ def test_example_times_are_utc_since_1996() -> None:
 @pytest.mark.parametrize(("label", "minimum"), [("soft-404", 16), ("parked", 12), (GOOD, 12)])
 def test_examples_cover_many_languages(label: str, minimum: int) -> None:
     """Bad and good pages are in many languages."""
-    assert len({example.language for example in labelled(label)} & LANGUAGES) >= minimum
+    assert len({example.language for example in examples_with_labels(label)} & LANGUAGES) >= minimum
 
 
 def test_examples_cover_legacy_charsets() -> None:
     """Bad and good pages use legacy charsets."""
-    assert len({example.charset for example in labelled(*BAD)} - {"utf-8"}) >= 10
-    assert len({example.charset for example in labelled(GOOD)} - {"utf-8"}) >= 6
+    assert len({example.charset for example in examples_with_labels(*BAD)} - {"utf-8"}) >= 10
+    assert len({example.charset for example in examples_with_labels(GOOD)} - {"utf-8"}) >= 6
 
 
 def test_example_sizes_vary() -> None:

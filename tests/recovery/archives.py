@@ -13,9 +13,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.neighbours.fault_proxy import Proxy, proxying
-from tests.neighbours.faults import Answering, Talk
+from tests.external import pywb
+from tests.external.fault_proxy import FaultProxy, run_fault_proxy
+from tests.external.fault_server import Exchange, Handler
 from tests.recovery.background_server import run_in_background
 from tests.recovery.random_pages import ARCHIVES
 from tests.recovery.registry import registry
@@ -74,17 +74,17 @@ def damage(path: Path, offsets: Iterable[int]) -> None:
             file.write(b"\0" * 64)
 
 
-def _passing(proxy: Proxy, lost: frozenset[str]) -> Answering:
+def _proxy_handler(proxy: FaultProxy, lost: frozenset[str]) -> Handler:
     """Return the handler of a proxy, which responds with a server error for an unreadable record.
 
     pywb itself responds with 503, after which a client waits a minute, too long for tests.
     """
 
-    async def answering(talk: Talk) -> None:
-        if any(talk.path.endswith(f"id_/{uri}") for uri in lost):
-            await talk.answer(500, b"cannot read it")
+    async def answering(exchange: Exchange) -> None:
+        if any(exchange.path.endswith(f"id_/{uri}") for uri in lost):
+            await exchange.respond(500, b"cannot read it")
         else:
-            await proxy.answer(talk)
+            await proxy.handle(exchange)
 
     return answering
 
@@ -100,13 +100,13 @@ class Archives:
     """
 
     servers: dict[str, pywb.Pywb]
-    proxies: dict[str, Proxy]
+    proxies: dict[str, FaultProxy]
     registry: Path
 
     def clear_requests(self) -> None:
         """Discard the recorded requests."""
         for proxy in self.proxies.values():
-            proxy.server.asked.clear()
+            proxy.server.requests.clear()
 
     def lists(self) -> dict[str, list[str]]:
         """Return the index queries by archive."""
@@ -136,9 +136,11 @@ def archives(site: Site, folder: Path) -> Iterator[Archives]:
             if done.returncode != 0:
                 raise RuntimeError(done.stderr.decode())
             damage(warc, damaged)
-            servers[name] = stack.enter_context(pywb.serving(index, place, place))
-            proxies[name] = stack.enter_context(run_in_background(proxying(servers[name].port, SystemClock(), [])))
+            servers[name] = stack.enter_context(pywb.serve_index(index, place, place))
+            proxies[name] = stack.enter_context(
+                run_in_background(run_fault_proxy(servers[name].port, SystemClock(), []))
+            )
             lost = {held.uri for _, held in site.captures() if held.archive == name and held.damaged == "lost"}
-            proxies[name].server.answering = _passing(proxies[name], frozenset(lost))
-            entries.append(proxies[name].before(servers[name].archive(name)))
+            proxies[name].server.handler = _proxy_handler(proxies[name], frozenset(lost))
+            entries.append(proxies[name].rewrite_archive(servers[name].archive(name)))
         yield Archives(servers, proxies, registry(folder / "archives.toml", *entries))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recovery.sample_captures import body_of, capture, fetched, open_store
+from tests.recovery.sample_captures import body_of, capture, make_fetched_capture, open_store
 from tests.small_disk import SUCCESS_OUTPUT
 from unlost.errors import InputError
 
@@ -20,7 +20,7 @@ def assert_full_disk_is_survived(folder: Path, size: int, free_space: Callable[[
     def store_many() -> None:
         while len(records) < 10_000:
             of = capture(len(records), mime="image/png")
-            records.append(warcs.store(fetched(os.urandom(size), of=of), None))
+            records.append(warcs.store(make_fetched_capture(os.urandom(size), of=of), None))
 
     with pytest.raises(InputError, match=message):
         store_many()
@@ -28,10 +28,10 @@ def assert_full_disk_is_survived(folder: Path, size: int, free_space: Callable[[
     (file,) = folder.iterdir()
     assert file.stat().st_size == records[-1].offset + records[-1].size
     with pytest.raises(InputError, match=message):
-        warcs.store(fetched(os.urandom(size), of=capture(mime="image/png")), None)
+        warcs.store(make_fetched_capture(os.urandom(size), of=capture(mime="image/png")), None)
     assert open_store(folder)[1] == records
     free_space()
-    records.append(warcs.store(fetched(os.urandom(size), of=capture(mime="image/png")), None))
+    records.append(warcs.store(make_fetched_capture(os.urandom(size), of=capture(mime="image/png")), None))
     assert len(body_of(warcs, records[-1])) == size
     warcs.close()
     assert open_store(folder)[1] == records

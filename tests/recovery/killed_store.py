@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.recovery.sample_captures import capture, fetched, open_store
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store
 
 MAX_BYTES = 2_500_000
 
@@ -60,7 +60,7 @@ def store_captures(folder: Path, seed: int, log: Path, step: int) -> None:
             last = warcs.store_revisit(capture(number), last)
         else:
             body = drawn.randbytes(drawn.choice([0, 100, 10_000, 10_000, 100_000, 1_500_000]))
-            last = warcs.store(fetched(body, of=capture(number)), None)
+            last = warcs.store(make_fetched_capture(body, of=capture(number)), None)
         line = [last.file, last.offset, last.size, last.capture.digest]
         output.write(f"{json.dumps(line)}\n".encode())
 

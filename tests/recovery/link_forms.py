@@ -4,7 +4,7 @@ import gzip
 import random
 from urllib.parse import quote
 
-from tests.recovery.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, listing, part
+from tests.recovery.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, part, sitemap_link
 from tests.recovery.special_cases import case, on
 
 # Links at all places that browsers follow. `<base>` refers to another folder.
@@ -156,7 +156,7 @@ def lists(site: Site) -> list[Ref]:
          on("b", 2011, feed, mime="application/rss+xml", refs=(a("/", ROOT), *(a(path) for path in news))))  # fmt: skip
     for number, path in enumerate(news):
         case(site, path, "only in the feed", ("abc"[number % 3], 2009), on("abc"[number % 3], 2009))
-    return [listing("/feed.xml")]
+    return [sitemap_link("/feed.xml")]
 
 
 def shop(site: Site) -> list[Ref]:

@@ -31,7 +31,7 @@ def capture(number: int = 0, **fields: object) -> Capture:
     return Capture(f"http://lost.example/{number}", f"example,lost)/{number}", DATE, **values)  # type: ignore[arg-type]
 
 
-def fetched(
+def make_fetched_capture(
     body: bytes = b"<p>hello</p>",
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),),
     of: Capture | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.recovery.archives import digest_of
 from tests.recovery.background_server import run_in_background
 from tests.recovery.registry import registry
@@ -47,10 +47,10 @@ def sample_site(image_bytes: int = 20_000) -> Site:
     return site
 
 
-def stored(held: Held) -> Stored:
+def to_fake_capture(held: Held) -> StoredCapture:
     """Return a capture in the form of the fake archive."""
     digest = digest_of(held.body).removeprefix("sha1:")
-    return Stored(held.uri, held.date, held.body, held.mime, held.status, digest, held.location)
+    return StoredCapture(held.uri, held.date, held.body, held.mime, held.status, digest, held.location)
 
 
 @dataclass
@@ -178,7 +178,7 @@ async def _open(site: Site, fakes: Mapping[str, FakeWayback], host: str) -> Asyn
 @contextmanager
 def serve_site(site: Site, host: str = "127.0.0.1") -> Iterator[SiteArchives]:
     """Run the archives of a small site. host: The local address to listen on."""
-    held = {name: [stored(held) for _, held in site.captures() if held.archive == name] for name in NAMES}
+    held = {name: [to_fake_capture(held) for _, held in site.captures() if held.archive == name] for name in NAMES}
     with serve_archives(site, {name: FakeWayback(each) for name, each in held.items()}, host) as found:
         yield found
 

@@ -142,7 +142,7 @@ def part(path: str, spelled: str | None = None) -> Ref:
     return Ref(_name(path), REQUISITE, spelled or path)
 
 
-def listing(path: str, spelled: str | None = None) -> Ref:
+def sitemap_link(path: str, spelled: str | None = None) -> Ref:
     """Return a link to a sitemap or feed."""
     return Ref(_name(path), LIST, spelled or path)
 

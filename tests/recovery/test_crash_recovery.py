@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recovery.sample_captures import capture, fetched, open_store, text_of
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store, text_of
 from unlost.errors import InputError
 from unlost.recovery import RecoveryRecord, WarcStore
 
@@ -26,17 +26,20 @@ def end(record: RecoveryRecord) -> int:
     return record.offset + record.size
 
 
-def unfinished(folder: Path) -> tuple[WarcStore, list[RecoveryRecord]]:
+def make_unfinished_store(folder: Path) -> tuple[WarcStore, list[RecoveryRecord]]:
     """Return a store whose file is open, with two captures and a revisit."""
     warcs, _ = open_store(folder)
-    records = [warcs.store(fetched(b"one", of=capture(1)), None), warcs.store(fetched(b"two", of=capture(2)), None)]
+    records = [
+        warcs.store(make_fetched_capture(b"one", of=capture(1)), None),
+        warcs.store(make_fetched_capture(b"two", of=capture(2)), None),
+    ]
     return warcs, [*records, warcs.store_revisit(capture(3), records[0])]
 
 
 @pytest.mark.parametrize("complete", [0, 1, 2])
 def test_incomplete_last_record_is_truncated(folder: Path, tmp_path: Path, complete: int) -> None:
     """Wherever the last append is cut, all records before it are adopted and the rest is truncated."""
-    _, records = unfinished(folder)
+    _, records = make_unfinished_store(folder)
     data = (folder / f"{FIRST}.open").read_bytes()
     place = tmp_path / "torn"
     for size in range(records[complete].offset, end(records[complete])):
@@ -47,7 +50,7 @@ def test_incomplete_last_record_is_truncated(folder: Path, tmp_path: Path, compl
         assert warcs.truncated_bytes == size - records[complete].offset
         assert (place / f"{FIRST}.open").stat().st_size == records[complete].offset
         if size % 40 == 0:  # what is stored next can be read
-            again = warcs.store(fetched(b"three", of=capture(4)), None)
+            again = warcs.store(make_fetched_capture(b"three", of=capture(4)), None)
             warcs.close()
             assert open_store(place)[1] == [*records[:complete], again]
         else:
@@ -58,7 +61,7 @@ def test_incomplete_last_record_is_truncated(folder: Path, tmp_path: Path, compl
 
 def test_file_without_complete_record_is_restarted(folder: Path) -> None:
     """A file without a complete record is written again, and removed if nothing is stored."""
-    _, records = unfinished(folder)
+    _, records = make_unfinished_store(folder)
     data = (folder / f"{FIRST}.open").read_bytes()
     for size in range(0, records[0].offset + 1, 7):
         (folder / f"{FIRST}.open").write_bytes(data[:size])
@@ -68,7 +71,7 @@ def test_file_without_complete_record_is_restarted(folder: Path) -> None:
         assert list(folder.iterdir()) == []
         (folder / f"{FIRST}.open").write_bytes(data[:size])
         warcs, _ = open_store(folder)
-        record = warcs.store(fetched(), None)
+        record = warcs.store(make_fetched_capture(), None)
         warcs.close()
         assert open_store(folder)[1] == [record]
         assert text_of(folder / FIRST).count("WARC-Type: warcinfo") == 1
@@ -77,7 +80,7 @@ def test_file_without_complete_record_is_restarted(folder: Path) -> None:
 
 def test_last_record_with_changed_byte_is_dropped(folder: Path, tmp_path: Path) -> None:
     """A record with a changed byte is dropped, unless its content is unaffected."""
-    _, records = unfinished(folder)
+    _, records = make_unfinished_store(folder)
     data = (folder / f"{FIRST}.open").read_bytes()
     place, gone = tmp_path / "changed", 0
     place.mkdir()
@@ -94,8 +97,8 @@ def test_last_record_with_changed_byte_is_dropped(folder: Path, tmp_path: Path) 
 @pytest.mark.parametrize("offset", [16, 20, 60, 700, 100_000, -5])
 def test_damaged_large_last_record_is_truncated(folder: Path, offset: int) -> None:
     """A damaged large record is truncated, and the file is not mistaken for a foreign one."""
-    warcs, records = unfinished(folder)
-    last = warcs.store(fetched(os.urandom(300_000), of=capture(5, mime="image/png")), None)
+    warcs, records = make_unfinished_store(folder)
+    last = warcs.store(make_fetched_capture(os.urandom(300_000), of=capture(5, mime="image/png")), None)
     path = folder / f"{FIRST}.open"
     data = bytearray(path.read_bytes())
     data[last.offset + offset if offset > 0 else offset] ^= 0x08
@@ -108,7 +111,7 @@ def test_damaged_large_last_record_is_truncated(folder: Path, offset: int) -> No
 @pytest.mark.parametrize("rest", [b"\0" * 4096, b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"\xff" * 300, b"WARC/1.1\r\n"])
 def test_trailing_garbage_is_truncated(folder: Path, rest: bytes) -> None:
     """Zeros and garbage after the last record are truncated."""
-    _, records = unfinished(folder)
+    _, records = make_unfinished_store(folder)
     with (folder / f"{FIRST}.open").open("ab") as file:
         file.write(rest)
     warcs, adopted = open_store(folder, {FIRST: end(records[1])})
@@ -121,7 +124,7 @@ def test_trailing_garbage_is_truncated(folder: Path, rest: bytes) -> None:
 def test_only_unknown_records_are_adopted(folder: Path) -> None:
     """Records are adopted from files that the state knows in part or not at all."""
     warcs, _ = open_store(folder, max_bytes=1)
-    records = [warcs.store(fetched(of=capture(number)), None) for number in range(4)]
+    records = [warcs.store(make_fetched_capture(of=capture(number)), None) for number in range(4)]
     warcs.close()
     for count in range(5):
         known = {record.file: end(record) for record in records[:count]}
@@ -130,10 +133,10 @@ def test_only_unknown_records_are_adopted(folder: Path) -> None:
 
 def test_open_file_before_the_last_is_closed(folder: Path) -> None:
     """Only the last file stays open."""
-    _, records = unfinished(folder)
+    _, records = make_unfinished_store(folder)
     (folder / f"{FIRST}.open").rename(folder / FIRST)
     warcs, _ = open_store(folder)
-    records.append(warcs.store(fetched(of=capture(9)), None))
+    records.append(warcs.store(make_fetched_capture(of=capture(9)), None))
     (folder / FIRST).rename(folder / f"{FIRST}.open")
     assert open_store(folder)[1] == records
     assert sorted(path.name for path in folder.iterdir()) == [FIRST, "unlost-00002.warc.gz.open"]
@@ -177,7 +180,7 @@ def test_irreparable_file_is_reported_and_unchanged(
     folder: Path, change: Callable[[Path], None], known: bool, message: str
 ) -> None:
     """The message names the file and says what to do; the file is not changed."""
-    warcs, records = unfinished(folder)
+    warcs, records = make_unfinished_store(folder)
     warcs.close()
     change(folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -192,7 +195,7 @@ def test_files_with_other_names_are_ignored(folder: Path, name: str) -> None:
     folder.mkdir()
     (folder / name).write_bytes(b"mine")
     warcs, adopted = open_store(folder)
-    record = warcs.store(fetched(), None)
+    record = warcs.store(make_fetched_capture(), None)
     warcs.close()
     assert (adopted, record.file) == ([], FIRST)
     assert (folder / name).read_bytes() == b"mine"
@@ -212,7 +215,7 @@ def test_symbolic_link_as_folder_is_refused(tmp_path: Path) -> None:
 def test_special_file_is_refused(folder: Path, tmp_path: Path, name: str, place: str) -> None:
     """Links, pipes, folders and hard links are not followed, waited for or changed."""
     outside = tmp_path / "outside"
-    warcs, _ = unfinished(folder)
+    warcs, _ = make_unfinished_store(folder)
     warcs.close()
     (folder / FIRST).rename(outside)
     before = outside.read_bytes()
@@ -239,12 +242,12 @@ def test_symbolic_link_at_next_file_name_is_refused(folder: Path, tmp_path: Path
     outside = tmp_path / "outside"
     outside.write_bytes(b"mine")
     warcs, _ = open_store(folder, max_bytes=1)
-    record = warcs.store(fetched(), None)
+    record = warcs.store(make_fetched_capture(), None)
     (folder / name).symlink_to(outside)
     with pytest.raises(InputError, match="unlost-00002"):
-        warcs.store(fetched(of=capture(2)), None)
+        warcs.store(make_fetched_capture(of=capture(2)), None)
     assert outside.read_bytes() == b"mine"
     (folder / name).unlink()
-    second = warcs.store(fetched(of=capture(2)), None)
+    second = warcs.store(make_fetched_capture(of=capture(2)), None)
     warcs.close()
     assert open_store(folder)[1] == [record, second]

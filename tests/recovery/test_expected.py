@@ -4,7 +4,7 @@ import gzip
 
 import brotli
 
-from tests.neighbours.pywb import Pywb
+from tests.external.pywb import Pywb
 from tests.recovery.archives import Archives
 from tests.recovery.expected import MISSING, Run, listed_only, outcome
 from tests.recovery.reference_site import reference_site

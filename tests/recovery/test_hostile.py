@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.recovery.archives import digest_of
 from tests.recovery.command import Command
 from tests.recovery.recovery_output import read_warcs, summary, warc_files
@@ -22,12 +22,14 @@ _MEMORY = 2 << 30  # bytes of address space: several times the usual size
 _LONG = "x" * 10_000
 
 
-def page(path: str, *links: str, date: str = "20100101000000", mime: str = "text/html", body: bytes = b"") -> Stored:
+def page(
+    path: str, *links: str, date: str = "20100101000000", mime: str = "text/html", body: bytes = b""
+) -> StoredCapture:
     """Return a capture of a page with these links."""
     content = body or f"<p>{path[:50]}</p>".encode() + b"".join(
         f'<a href="{escape(link)}">x</a><img src="{escape(link)}">'.encode() for link in links
     )
-    return Stored(ROOT.rstrip("/") + path, date, content, mime, digest=digest_of(content).removeprefix("sha1:"))
+    return StoredCapture(ROOT.rstrip("/") + path, date, content, mime, digest=digest_of(content).removeprefix("sha1:"))
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Hostile(FakeWayback):
     endless: Returns a capture of a URL, or None.
     """
 
-    endless: Callable[[str], Stored | None] = field(default=lambda _: None)
+    endless: Callable[[str], StoredCapture | None] = field(default=lambda _: None)
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
         """Respond to a request; `huge.bin` announces four gigabytes and ends after some bytes."""
@@ -55,22 +57,22 @@ class Hostile(FakeWayback):
 
     def _index(self, query: dict[str, str]) -> web.Response:
         generated = self.endless(query["url"]) if query.get("matchType") == "exact" else None
-        before = self.stored
-        self.stored = [*before, generated] if generated else before
+        before = self.captures
+        self.captures = [*before, generated] if generated else before
         try:
             return super()._index(query)
         finally:
-            self.stored = before
+            self.captures = before
 
-    def _copies(self, url: str) -> list[Stored]:
-        found = super()._copies(url)
+    def _captures_of(self, url: str) -> list[StoredCapture]:
+        found = super()._captures_of(url)
         generated = self.endless(url)
         return found or ([generated] if generated else [])
 
 
 @contextmanager
 def hostile(
-    folder: Path, *stored: Stored, endless: Callable[[str], Stored | None] | None = None
+    folder: Path, *stored: StoredCapture, endless: Callable[[str], StoredCapture | None] | None = None
 ) -> Iterator[tuple[SiteArchives, Command]]:
     """Run the archive; yield it and a new recovery in a folder to watch."""
     archive = Hostile(list(stored), endless=endless or (lambda _: None))
@@ -80,7 +82,7 @@ def hostile(
         yield archives, Command(archives.registry(folder), place / "lost.recovery", folder / "home")
 
 
-def listing(folder: Path, *, without: str = "") -> dict[str, bytes | str]:
+def snapshot_folder(folder: Path, *, without: str = "") -> dict[str, bytes | str]:
     """Return everything in a folder, with its bytes or link target."""
     return {
         str(path.relative_to(folder)): f"-> {path.readlink()}" if path.is_symlink() else path.read_bytes()
@@ -93,7 +95,7 @@ def files_around(command: Command) -> dict[str, bytes | str]:
     """Return the files next to a recovery, except for its summary."""
     return {
         name: data
-        for name, data in listing(command.folder.parent, without=command.folder.name).items()
+        for name, data in snapshot_folder(command.folder.parent, without=command.folder.name).items()
         if name != command.summary.name
     }
 
@@ -164,10 +166,10 @@ def _number(url: str, before: str) -> int | None:
     return int(digits) if digits.isdecimal() else None
 
 
-def _calendar(before: str, after: str = "") -> Callable[[str], Stored | None]:
+def _calendar(before: str, after: str = "") -> Callable[[str], StoredCapture | None]:
     """Return a generator of pages, one for each day, with links to the next days."""
 
-    def day(url: str) -> Stored | None:
+    def day(url: str) -> StoredCapture | None:
         number = _number(url, before)
         return (
             None
@@ -178,12 +180,12 @@ def _calendar(before: str, after: str = "") -> Callable[[str], Stored | None]:
     return day
 
 
-def _deeper(url: str) -> Stored | None:
+def _deeper(url: str) -> StoredCapture | None:
     path = url.partition("lost.example")[2]
     return page(path, f"{path.rstrip('/')}/a/b/") if path.startswith("/a/b") else None
 
 
-def _redirects(url: str) -> Stored | None:
+def _redirects(url: str) -> StoredCapture | None:
     number = _number(url, "/r/")
     return None if number is None else replace(page(f"/r/{number}"), statuscode=301, location=f"/r/{number + 1}")
 

@@ -12,7 +12,7 @@ from unlost.capture import Capture
 from unlost.report.recovery import SummaryRow
 
 
-class Changed(Stub):
+class ChangedFieldsArchive(Stub):
     """An archive with other index fields."""
 
     def __init__(self, held: Iterable[Held], more: dict[str, str]) -> None:
@@ -26,7 +26,7 @@ class Changed(Stub):
 @pytest.mark.parametrize("field", ["mime", "digest", "filename", "redirect", "urim"])
 def test_undecodable_index_fields_do_not_stop_recovery(field: str, tmp_path: Path) -> None:
     """Index fields may contain any bytes."""
-    a = Changed([page("", "one"), page("one")], {field: "caf\udce9"})
+    a = ChangedFieldsArchive([page("", "one"), page("one")], {field: "caf\udce9"})
     run = RecoveryRunner(tmp_path, a)
     assert run().is_done
     assert run.outcome().keys() == {"", "one"}

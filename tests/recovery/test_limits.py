@@ -239,11 +239,11 @@ def test_run_resumes_after_a_full_disk(size: int, site_archives: SiteArchives, c
 
 def test_new_capture_is_recovered_by_next_run(site_archives: SiteArchives, command: Command) -> None:
     """A missing page is recovered once an archive has it."""
-    last = site_archives.archives["a"].fake.stored.pop()
+    last = site_archives.archives["a"].fake.captures.pop()
     done = command.run(ROOT)
     assert done.code == 0, done.stderr
     assert assert_partly_recovered(command) == OF_A + OF_B - 1
-    site_archives.archives["a"].fake.stored.append(last)
+    site_archives.archives["a"].fake.captures.append(last)
     site_archives.requests.clear()
     done = command.run(ROOT)
     assert done.code == 0, done.stderr

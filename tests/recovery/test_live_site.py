@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.archives.helpers import collected, listed, make_http_client
-from tests.crawl.live_site import LiveSite, Page, Pages, html, moved, serve_live_site, text
+from tests.archives.helpers import collect_captures, collect_until_error, make_http_client
+from tests.crawl.live_site import LiveSite, Page, Pages, html, redirect_to, serve_live_site, text
 from unlost.crawl import Fetcher, MemoryRobotsStore, PoliteFetcher
 from unlost.errors import ExcludedError, FailedError, NotNowError, UnsupportedError
 from unlost.recovery import LIVE_ARCHIVE, LiveSiteClient, RecoverOptions, open_sources
@@ -31,7 +31,7 @@ def test_page_takes_one_request() -> None:
     """The capture has the time of the request and the site's headers; fetching it sends no second request."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        (capture,) = await listed(client.captures(f"{site.url}/a"))
+        (capture,) = await collect_captures(client.captures(f"{site.url}/a"))
         assert (capture.uri, capture.status, capture.mime) == (f"{site.url}/a", 200, "text/html")
         assert (capture.archive, capture.migrated, capture.urim) == ("live", False, None)
         assert capture.datetime >= "2001"
@@ -50,7 +50,7 @@ def test_prefix_listing_is_unsupported() -> None:
     """A prefix cannot be listed, and no request is sent."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        _, error = await collected(client.list_prefix(f"{site.url}/"))
+        _, error = await collect_until_error(client.list_prefix(f"{site.url}/"))
         assert isinstance(error, UnsupportedError)
         assert site.server.paths == []
 
@@ -74,7 +74,7 @@ def test_error_responses_are_not_captures(status: int, expected: type[Exception]
     """Missing, forbidden and failing pages yield no capture."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        found, error = await collected(client.captures(f"{site.url}/a"))
+        found, error = await collect_until_error(client.captures(f"{site.url}/a"))
         assert found == []
         assert (error and type(error)) is expected
 
@@ -85,12 +85,12 @@ def test_robots_txt_is_obeyed() -> None:
     """Disallowed pages are not requested; if robots.txt is unavailable, no page is."""
 
     async def disallowed(site: LiveSite, client: LiveSiteClient) -> None:
-        _, error = await collected(client.captures(f"{site.url}/a"))
+        _, error = await collect_until_error(client.captures(f"{site.url}/a"))
         assert isinstance(error, ExcludedError)
         assert site.paths == []
 
     async def out_of_order(site: LiveSite, client: LiveSiteClient) -> None:
-        _, error = await collected(client.captures(f"{site.url}/a"))
+        _, error = await collect_until_error(client.captures(f"{site.url}/a"))
         assert isinstance(error, FailedError)
         assert site.paths == []
 
@@ -102,11 +102,11 @@ def test_requests_are_paced() -> None:
     """Requests are sequential, with the delay between them."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        await asyncio.gather(*(listed(client.captures(f"{site.url}/{number}")) for number in range(5)))
+        await asyncio.gather(*(collect_captures(client.captures(f"{site.url}/{number}")) for number in range(5)))
         gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
         assert len(gaps) == 5
         assert all(gap >= 3 for gap in gaps)
-        assert site.server.most_open == 1
+        assert site.server.max_open == 1
 
     with_site({f"/{number}": html() for number in range(5)}, talk, delay=3.0)
 
@@ -116,16 +116,16 @@ def test_retry_after_is_obeyed() -> None:
     busy = [Page(b"", 503, {"retry-after": "30"}), html()]
 
     async def short(site: LiveSite, client: LiveSiteClient) -> None:
-        (capture,) = await listed(client.captures(f"{site.url}/a"))
+        (capture,) = await collect_captures(client.captures(f"{site.url}/a"))
         assert capture.status == 200
         first, second = site.server.times[-2:]
         assert second - first >= 30
 
     async def long(site: LiveSite, client: LiveSiteClient) -> None:
-        begun = site.clock.now()
-        _, error = await collected(client.captures(f"{site.url}/a"))
+        start = site.clock.now()
+        _, error = await collect_until_error(client.captures(f"{site.url}/a"))
         assert isinstance(error, NotNowError)
-        assert (error.reason, error.until >= begun + 7200) == ("told-to-wait", True)
+        assert (error.reason, error.until >= start + 7200) == ("told-to-wait", True)
 
     with_site(lambda path: busy.pop(0) if path == "/a" else None, short)
     with_site({"/a": Page(b"", 429, {"retry-after": "7200"})}, long)
@@ -135,15 +135,15 @@ def test_redirect_to_another_spelling_is_followed() -> None:
     """A redirect to another page, or in a circle, is a capture."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        (folder,) = await listed(client.captures(f"{site.url}/folder"))
+        (folder,) = await collect_captures(client.captures(f"{site.url}/folder"))
         assert (folder.uri, folder.status) == (f"{site.url}/folder/", 200)
-        (other,) = await listed(client.captures(f"{site.url}/old"))
+        (other,) = await collect_captures(client.captures(f"{site.url}/old"))
         assert (other.status, other.redirect) == (302, f"{site.url}/new")
-        (circle,) = await listed(client.captures(f"{site.url}/circle"))
+        (circle,) = await collect_captures(client.captures(f"{site.url}/circle"))
         assert circle.status == 301
 
-    pages = {"/folder": moved("/folder/"), "/folder/": html(), "/old": moved("/new", 302)}
-    with_site({**pages, "/circle": moved("/circle/"), "/circle/": moved("/circle")}, talk)
+    pages = {"/folder": redirect_to("/folder/"), "/folder/": html(), "/old": redirect_to("/new", 302)}
+    with_site({**pages, "/circle": redirect_to("/circle/"), "/circle/": redirect_to("/circle")}, talk)
 
 
 def test_response_cache_is_bounded() -> None:
@@ -152,7 +152,7 @@ def test_response_cache_is_bounded() -> None:
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
         captures = []
         for number in range(_MAX_CACHED_RESPONSES + 1):
-            captures += await listed(client.captures(f"{site.url}/{number}"))
+            captures += await collect_captures(client.captures(f"{site.url}/{number}"))
         for capture in captures:
             fetched = await client.fetch(capture)
             assert fetched is not None
@@ -167,7 +167,7 @@ def test_other_local_ports_are_not_requested() -> None:
     """A URL with another port of this machine is refused."""
 
     async def talk(site: LiveSite, client: LiveSiteClient) -> None:
-        _, error = await collected(client.captures("http://127.0.0.1:9/a"))
+        _, error = await collect_until_error(client.captures("http://127.0.0.1:9/a"))
         assert isinstance(error, FailedError)
         assert site.server.paths == []
 
@@ -184,8 +184,8 @@ def test_live_client_counts_requests_and_doubles_delay_without_contact() -> None
                 {LIVE_ARCHIVE.id: LIVE_ARCHIVE}, http_client, plan, site.clock, delay=3.0
             ) as repositories:
                 client = repositories["live"]
-                await listed(client.captures(f"{site.url}/"))
-                await listed(client.captures(f"{site.url}/a"))
+                await collect_captures(client.captures(f"{site.url}/"))
+                await collect_captures(client.captures(f"{site.url}/a"))
             assert http_client.request_counts == {("live", RequestKind.REPLAY): 3}
             assert all(later - sooner >= 6 for sooner, later in pairwise(site.server.times))
 

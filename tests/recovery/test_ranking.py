@@ -200,8 +200,8 @@ def test_equal_quality_is_ordered_by_distance_in_time(found: list[Capture], pref
     def distance(each: Capture) -> float:
         if date is None:
             return -float(each.datetime)
-        moment, *ends = map(dates.to_datetime, (each.datetime, dates.pad(date), dates.pad(date, round_up=True)))
-        return 0.0 if ends[0] <= moment <= ends[1] else min(abs((moment - end).total_seconds()) for end in ends)
+        timestamp, *ends = map(dates.to_datetime, (each.datetime, dates.pad(date), dates.pad(date, round_up=True)))
+        return 0.0 if ends[0] <= timestamp <= ends[1] else min(abs((timestamp - end).total_seconds()) for end in ends)
 
     for value in CaptureQuality:
         distances = [distance(each) for mine, each in order if mine is value]

@@ -9,7 +9,7 @@ import brotli
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.quality.classified import is_labelled_bad
 from tests.real_data import DATA
 from tests.recovery.command import Command
@@ -26,7 +26,7 @@ SITES = {
 }
 
 
-class Stored(NamedTuple):
+class StoredPage(NamedTuple):
     """A page in a WARC."""
 
     name: str
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
     body: bytes
 
 
-def pages(file: Path) -> Iterator[Stored]:
+def pages(file: Path) -> Iterator[StoredPage]:
     """Yield the pages of a WARC, read with warcio; a revisit has no bytes."""
     with file.open("rb") as opened:
         for record in ArchiveIterator(opened):
@@ -47,7 +47,7 @@ def pages(file: Path) -> Iterator[Stored]:
             except UriError:
                 continue
             date = "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14]
-            yield Stored(name, date, int(record.http_headers.get_statuscode()), body_of(record))
+            yield StoredPage(name, date, int(record.http_headers.get_statuscode()), body_of(record))
 
 
 def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types
@@ -56,7 +56,7 @@ def body_of(record: Any) -> bytes:  # noqa: ANN401  warcio's, which has no types
         return bytes(record.content_stream().read())
     raw = record.raw_stream.read()
     if record.http_headers.get_header("transfer-encoding") == "chunked":
-        raw = pywb.without_chunks(raw)
+        raw = pywb.decode_chunked(raw)
     return bytes(brotli.decompress(raw)) if raw else b""
 
 
@@ -89,7 +89,7 @@ def test_real_crawl_is_recovered(site: str, by: str, tmp_path: Path) -> None:
         ]
         _recovered(registry(tmp_path / "archives.toml", *archives), site, good, bodies, tmp_path)
         return
-    with pywb.serving_warcs(files, tmp_path) as servers:
+    with pywb.serve_warcs(files, tmp_path) as servers:
         archives = [server.archive(f"archive-{number}") for number, server in enumerate(servers)]
         _recovered(registry(tmp_path / "archives.toml", *archives), site, good, bodies, tmp_path)
 

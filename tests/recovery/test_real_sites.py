@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import pywb
+from tests.external import pywb
 from tests.real_data import DATA
 from tests.recovery.command import Command, CommandResult
 from tests.recovery.recovery_output import read_warcs, summary
@@ -53,7 +53,7 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredSite:
     """The result of the default command on a site. held: all http(s) responses of its WARC."""
 
     host: str
@@ -95,11 +95,11 @@ def responses(warc: Path) -> Iterator[Held]:
                 yield Held(page_of(uri), uri, status, digest(body_of(record)))
 
 
-def recovered(name: str, folder: Path) -> Recovered:
+def recover_from_pywb(name: str, folder: Path) -> RecoveredSite:
     """Recover a site from pywb by the default command."""
     warc = DATA / "sites" / f"{name}.warc.gz"
     start = SITES[name]
-    with pywb.serving_warcs([warc], folder) as (server,):
+    with pywb.serve_warcs([warc], folder) as (server,):
         archives = registry(folder / "archives.toml", server.archive("pywb"))
         command = Command(archives, folder / "site.recovery", folder / "home", is_linked_only=False)
         done = command.run(start)
@@ -115,18 +115,18 @@ def recovered(name: str, folder: Path) -> Recovered:
     rows = [line.split("\t") for line in listed.stdout.decode().splitlines()]
     left_out = {page_of(uri): reason for uri, reason in rows}
     host = page_of(start).partition("/")[0]
-    return Recovered(host, list(responses(warc)), done, found, left_out)
+    return RecoveredSite(host, list(responses(warc)), done, found, left_out)
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recovered]:
+def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RecoveredSite]:
     """Recover every site once."""
-    return {name: recovered(name, tmp_path_factory.mktemp(name)) for name in SITES}
+    return {name: recover_from_pywb(name, tmp_path_factory.mktemp(name)) for name in SITES}
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SITES)
-def test_all_responses_of_the_site_are_recovered(sites: dict[str, Recovered], name: str) -> None:
+def test_all_responses_of_the_site_are_recovered(sites: dict[str, RecoveredSite], name: str) -> None:
     """All responses of the host are recovered with their bytes, or reported as left out with a reason."""
     site = sites[name]
     own = [each for each in site.held if each.host == site.host]
@@ -142,7 +142,7 @@ def test_all_responses_of_the_site_are_recovered(sites: dict[str, Recovered], na
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SITES)
-def test_page_requisites_of_other_hosts_are_recovered(sites: dict[str, Recovered], name: str) -> None:
+def test_page_requisites_of_other_hosts_are_recovered(sites: dict[str, RecoveredSite], name: str) -> None:
     """All responses of other hosts in the WARC are requisites and are recovered with their bytes."""
     site = sites[name]
     others = [each for each in site.held if each.host != site.host and each.page not in COMPOSED]
@@ -152,7 +152,7 @@ def test_page_requisites_of_other_hosts_are_recovered(sites: dict[str, Recovered
 
 
 @pytest.mark.real_data
-def test_capture_requests_per_resource_are_bounded(sites: dict[str, Recovered]) -> None:
+def test_capture_requests_per_resource_are_bounded(sites: dict[str, RecoveredSite]) -> None:
     """Hardly any capture is requested twice; look-ups for other hosts are counted separately."""
     count = sum(len(site.done.events_of("recovered")) for site in sites.values())
     requests = sum(site.requests for site in sites.values())

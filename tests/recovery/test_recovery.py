@@ -229,9 +229,9 @@ def test_wait_option_delays_requests(tmp_path: Path) -> None:
     """With `wait`, requests are sequential and delayed."""
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
     run = RecoveryRunner(tmp_path, a)
-    begun = run.clock.now()
+    start = run.clock.now()
     run(wait=10.0)
-    assert 50 <= run.clock.now() - begun <= 200
+    assert 50 <= run.clock.now() - start <= 200
 
 
 def _texts(folder: Path) -> Sequence[bytes]:

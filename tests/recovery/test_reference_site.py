@@ -211,8 +211,8 @@ def test_capture_that_always_gives_503_is_replaced(
     """An archive responds with 503 for an unreadable record; the capture of another archive is recovered at last."""
     run, command = Run(include="damaged|robots|/maps/|feed"), new_command()
     proxy = running_archives.proxies["a"]
-    before = proxy.server.answering
-    proxy.server.answering = proxy.answer
+    before = proxy.server.handler
+    proxy.server.handler = proxy.handle
     try:
         for _ in range(5):
             done = command.run(run.start, *options(run), timeout=600)
@@ -220,7 +220,7 @@ def test_capture_that_always_gives_503_is_replaced(
                 break
             shutil.rmtree(command.home)  # as if the time had passed
     finally:
-        proxy.server.answering = before
+        proxy.server.handler = before
     assert done.code == 0, done.stderr
     assert_recovered(SITE, run, command.folder, command.summary)
 
@@ -232,7 +232,9 @@ def test_migrated_captures_rank_last_unless_most_recent(
     """An unmodified capture is preferred to a newer migrated one, except with `--most-recent`."""
     run = Run(start=SPECIAL, migrated=("c",), most_recent=most_recent)
     command = new_command()
-    entries = [running_archives.proxies[name].before(running_archives.servers[name].archive(name)) for name in "abc"]
+    entries = [
+        running_archives.proxies[name].rewrite_archive(running_archives.servers[name].archive(name)) for name in "abc"
+    ]
     entries[2] = replace(entries[2], migrated=("text/html",))
     command = replace(command, registry=registry(command.folder.parent / "archives.toml", *entries))
     assert command.run(run.start, *options(run)).code == 0

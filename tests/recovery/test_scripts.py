@@ -13,7 +13,7 @@ from unlost.recovery.state import ResourceStatus
 DAY = "20140101000000"
 
 
-def scripted(path: str, *named: str, links: tuple[str, ...] = ()) -> Held:
+def page_with_script(path: str, *named: str, links: tuple[str, ...] = ()) -> Held:
     """Return a page whose script contains URLs."""
     strings = ", ".join(f"'{each}'" for each in named)
     body = "".join(f"<a href='{link}'>x</a>" for link in links) + f"<script>show([{strings}])</script>"
@@ -33,7 +33,8 @@ def requests_with(stub: Stub, part: str) -> list[str]:
 def test_only_listed_guesses_are_requested(tmp_path: Path) -> None:
     """A listed guess is recovered; an unlisted one costs no request and is not missing."""
     stub = Stub(
-        "a", [scripted("", "/a.gif", "/never.gif", "/page.html"), image_capture("a.gif"), page("page.html", "b")]
+        "a",
+        [page_with_script("", "/a.gif", "/never.gif", "/page.html"), image_capture("a.gif"), page("page.html", "b")],
     )
     run = RecoveryRunner(tmp_path, stub)
     result = run()
@@ -88,7 +89,11 @@ def test_lazily_loaded_images_are_recovered(tmp_path: Path) -> None:
 
 def test_linked_guess_is_missing(tmp_path: Path) -> None:
     """A URL that is also linked is missing, in whatever order it is found."""
-    held = [scripted("", "/x.html", links=("one",)), page("one", "/x.html", "/y.html"), scripted("two", "/y.html")]
+    held = [
+        page_with_script("", "/x.html", links=("one",)),
+        page("one", "/x.html", "/y.html"),
+        page_with_script("two", "/y.html"),
+    ]
     run = RecoveryRunner(tmp_path, Stub("a", [*held]), policy=RecoverPolicy.NAIVE)
     run()
     assert run.outcome() == {"": f"a {DAY}", "one": f"a {DAY}", "x.html": None, "y.html": None}
@@ -98,7 +103,7 @@ def test_listed_guess_with_only_bad_captures_is_not_missing(tmp_path: Path) -> N
     """It stays listed."""
     gone = page("x.html", body=b"<title>Page not found</title><h1>Page not found</h1>")
     run = RecoveryRunner(
-        tmp_path, Stub("a", [scripted("", "/x.html", "/e.gif"), gone, image_capture("e.gif", status=404)])
+        tmp_path, Stub("a", [page_with_script("", "/x.html", "/e.gif"), gone, image_capture("e.gif", status=404)])
     )
     result = run()
     assert run.outcome() == {"": f"a {DAY}"}
@@ -109,8 +114,8 @@ def test_listed_guess_with_only_bad_captures_is_not_missing(tmp_path: Path) -> N
 def test_guesses_without_listings_are_limited_and_requested_last(tmp_path: Path, *, is_naive: bool) -> None:
     """At most fifty per page are requested, once each, after all links."""
     guesses = [f"/never-{number}.gif" for number in range(80)]
-    held = [scripted("", "/a.gif", *guesses, links=("one", "two")), image_capture("a.gif")]
-    held += [scripted("one", *guesses[:5], links=("three",)), page("two"), page("three")]
+    held = [page_with_script("", "/a.gif", *guesses, links=("one", "two")), image_capture("a.gif")]
+    held += [page_with_script("one", *guesses[:5], links=("three",)), page("two"), page("three")]
     stub = Stub("a", held, lister=False)
     run = RecoveryRunner(tmp_path, stub, policy=RecoverPolicy.NAIVE if is_naive else RecoverPolicy.KNOWLEDGEABLE)
     result = run(connections=1)
@@ -128,7 +133,9 @@ def test_total_number_of_guesses_is_limited(tmp_path: Path, monkeypatch: pytest.
     """The limit holds for all pages together."""
     monkeypatch.setattr("unlost.recovery.frontier._MAX_GUESSES", 30)
     names = [f"p{number}" for number in range(10)]
-    held = [page("", *names)] + [scripted(name, *(f"/{name}/never-{i}.gif" for i in range(10))) for name in names]
+    held = [page("", *names)] + [
+        page_with_script(name, *(f"/{name}/never-{i}.gif" for i in range(10))) for name in names
+    ]
     stub = Stub("a", held)
     run = RecoveryRunner(tmp_path, stub, policy=RecoverPolicy.NAIVE)
     run()
@@ -137,7 +144,7 @@ def test_total_number_of_guesses_is_limited(tmp_path: Path, monkeypatch: pytest.
 
 def test_later_listing_confirms_earlier_guess(tmp_path: Path) -> None:
     """A guess of the first run is recovered once an archive lists it."""
-    start = scripted("", "/a.gif", "/never.gif")
+    start = page_with_script("", "/a.gif", "/never.gif")
     one, other = Stub("a", [start]), Stub("b", [image_capture("a.gif")], error=FailedError("down", "b", "timeout"))
     run = RecoveryRunner(tmp_path, one, other)
     run()
@@ -150,7 +157,7 @@ def test_later_listing_confirms_earlier_guess(tmp_path: Path) -> None:
 
 def test_unarchived_guess_is_requested_again(tmp_path: Path) -> None:
     """A later run looks the guess up again, as it does for missing resources."""
-    stub = Stub("a", [scripted("", "/a.gif")], lister=False)
+    stub = Stub("a", [page_with_script("", "/a.gif")], lister=False)
     run = RecoveryRunner(tmp_path, stub)
     run()
     assert run.outcome() == {"": f"a {DAY}"}
@@ -161,7 +168,7 @@ def test_unarchived_guess_is_requested_again(tmp_path: Path) -> None:
 
 def test_truncated_listing_counts_for_guesses(tmp_path: Path) -> None:
     """Guesses that are not in it are not requested."""
-    stub = Stub("a", [scripted("", "/never.gif")], error=ListCutError("a", "too long"))
+    stub = Stub("a", [page_with_script("", "/never.gif")], error=ListCutError("a", "too long"))
     run = RecoveryRunner(tmp_path, stub)
     run()
     assert requests_with(stub, "never") == []
@@ -170,7 +177,7 @@ def test_truncated_listing_counts_for_guesses(tmp_path: Path) -> None:
 def test_guesses_out_of_scope_are_not_requested(tmp_path: Path) -> None:
     """Other hosts, excluded URLs and pages that are too deep are not requested."""
     other, held = "http://b.example/b.gif", image_capture("no/c.gif")
-    guesses = scripted("", other, "/no/c.gif", "/d.html", links=())
+    guesses = page_with_script("", other, "/no/c.gif", "/d.html", links=())
     stub = Stub("a", [guesses, held, page("d.html"), Held(other, DAY, b"GIF89a", "image/gif")])
     run = RecoveryRunner(tmp_path, stub, page_requisites=True, exclude=("/no/",), depth=0, policy=RecoverPolicy.NAIVE)
     run()
@@ -181,7 +188,7 @@ def test_guesses_out_of_scope_are_not_requested(tmp_path: Path) -> None:
 
 def test_changed_scope_reconsiders_guesses(tmp_path: Path) -> None:
     """Guesses out of the first scope are recovered by the second run without fetching pages again."""
-    stub = Stub("a", [scripted("", "/no/c.gif"), image_capture("no/c.gif")])
+    stub = Stub("a", [page_with_script("", "/no/c.gif"), image_capture("no/c.gif")])
     run = RecoveryRunner(tmp_path, stub, exclude=("/no/",))
     run()
     assert run.outcome().keys() == {""}
@@ -194,7 +201,7 @@ def test_changed_scope_reconsiders_guesses(tmp_path: Path) -> None:
 def test_given_url_is_missing_despite_script(tmp_path: Path) -> None:
     """A URL from the options is not a guess."""
     run = RecoveryRunner(
-        tmp_path, Stub("a", [scripted("", "/x.html")]), policy=RecoverPolicy.NAIVE, urls=(f"{SITE}x.html",)
+        tmp_path, Stub("a", [page_with_script("", "/x.html")]), policy=RecoverPolicy.NAIVE, urls=(f"{SITE}x.html",)
     )
     run()
     assert run.outcome() == {"": f"a {DAY}", "x.html": None}

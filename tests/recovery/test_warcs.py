@@ -18,8 +18,8 @@ from tests.recovery.sample_captures import (
     capture,
     captures,
     expected_headers,
-    fetched,
     fetched_captures,
+    make_fetched_capture,
     open_store,
     text_of,
 )
@@ -84,9 +84,9 @@ def test_stored_capture_is_read_back_unchanged(given_captures: list[FetchedCaptu
 def test_other_readers_read_stored_captures(folder: Path) -> None:
     """Both readers find URLs, dates, statuses, types and bodies; all digests are correct."""
     warcs, _ = open_store(folder)
-    warcs.store(fetched(b"first", of=capture(1)), None)
-    warcs.store(fetched(b"", of=capture(2, status=301, redirect="http://lost.example/1")), None)
-    warcs.store(fetched(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
+    warcs.store(make_fetched_capture(b"first", of=capture(1)), None)
+    warcs.store(make_fetched_capture(b"", of=capture(2, status=301, redirect="http://lost.example/1")), None)
+    warcs.store(make_fetched_capture(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
     warcs.close()
     problems = Problems()
     found = list(read_warc_captures(folder / "unlost-00001.warc.gz", problems))
@@ -106,7 +106,7 @@ def test_record_has_its_provenance(folder: Path) -> None:
     """Archive, URI-M, source, dates and listed digest are in the record and its metadata."""
     warcs, _ = open_store(folder)
     of = capture(1, digest="sha1:INDEX", migrated=True)
-    warcs.store(FetchedCapture(of, (), fetched().body, "damage", "http://raw.example/1"), of)
+    warcs.store(FetchedCapture(of, (), make_fetched_capture().body, "damage", "http://raw.example/1"), of)
     warcs.close()
     text = text_of(folder / "unlost-00001.warc.gz")
     for line in (
@@ -133,7 +133,7 @@ def test_record_has_its_provenance(folder: Path) -> None:
 def test_unknown_status_is_recorded(folder: Path) -> None:
     """The HTTP head needs a status; the metadata says that it is unknown."""
     warcs, _ = open_store(folder)
-    record = warcs.store(fetched(of=capture(status=None)), None)
+    record = warcs.store(make_fetched_capture(of=capture(status=None)), None)
     assert warcs.open(record).capture.status is None
     warcs.close()
     text = text_of(folder / record.file)
@@ -145,7 +145,7 @@ def test_equal_bodies_are_stored_once(folder: Path) -> None:
     """A revisit has body and headers of its original; a revisit of a revisit refers to the same original."""
     warcs, _ = open_store(folder, max_bytes=1)
     body = os.urandom(5000)
-    first = warcs.store(fetched(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
+    first = warcs.store(make_fetched_capture(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
     second = warcs.store_revisit(capture(2, status=None, mime=None, archive="b", digest="sha1:INDEX"), first)
     third = warcs.store_revisit(capture(3), second)
     warcs.close()
@@ -165,7 +165,9 @@ def test_equal_bodies_are_stored_once(folder: Path) -> None:
 def test_revisit_has_its_own_status_and_redirect(folder: Path) -> None:
     """Captures that share a body keep their own index fields."""
     warcs, _ = open_store(folder)
-    first = warcs.store(fetched(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None)
+    first = warcs.store(
+        make_fetched_capture(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None
+    )
     second = warcs.store_revisit(capture(2, status=302, mime=None, redirect="http://lost.example/b"), first)
     third = warcs.store_revisit(capture(3, status=200), first)
     assert warcs.open(second).header("Location") == "http://lost.example/b"
@@ -182,14 +184,16 @@ def test_revisit_has_its_own_status_and_redirect(folder: Path) -> None:
 def test_full_files_are_closed(folder: Path) -> None:
     """An open file has another name; a closed file is never changed."""
     warcs, _ = open_store(folder, max_bytes=60_000)
-    records = [warcs.store(fetched(os.urandom(10_000), of=capture(n, mime="image/png")), None) for n in range(12)]
+    records = [
+        warcs.store(make_fetched_capture(os.urandom(10_000), of=capture(n, mime="image/png")), None) for n in range(12)
+    ]
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["unlost-00001.warc.gz", "unlost-00002.warc.gz", "unlost-00003.warc.gz.open"]
     warcs.close()
     assert all(path.stat().st_size <= 60_000 for path in folder.iterdir())
     again, adopted = open_store(folder)
     assert adopted == records
-    again.store(fetched(), None)
+    again.store(make_fetched_capture(), None)
     again.close()
     assert max(path.name for path in folder.iterdir()) == "unlost-00004.warc.gz"
     assert all(text_of(path).startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n") for path in folder.iterdir())
@@ -200,7 +204,7 @@ def test_run_without_captures_leaves_no_file(folder: Path) -> None:
     warcs, _ = open_store(folder)
     warcs.close()
     with pytest.raises(DateError):
-        warcs.store(fetched(of=replace(capture(), datetime="20140230000000")), None)
+        warcs.store(make_fetched_capture(of=replace(capture(), datetime="20140230000000")), None)
     warcs.close()
     assert list(folder.iterdir()) == []
 
@@ -210,7 +214,7 @@ def test_output_is_deterministic(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):
         warcs, _ = open_store(tmp_path / name)
-        record = warcs.store(fetched(), None)
+        record = warcs.store(make_fetched_capture(), None)
         warcs.store_revisit(capture(2), record)
         warcs.close()
         texts.append((tmp_path / name / record.file).read_bytes())
@@ -257,7 +261,7 @@ def test_captures_can_be_opened_during_storing(folder: Path) -> None:
         counted = threads.submit(open_all)
         for number in range(100):
             body = os.urandom(5000)
-            stored.put((warcs.store(fetched(body, of=capture(number)), None), body))
+            stored.put((warcs.store(make_fetched_capture(body, of=capture(number)), None), body))
         warcs.close()
         stored.put(None)
         assert counted.result(30) == 100
@@ -269,10 +273,10 @@ def test_invalid_url_is_refused(folder: Path, uri: str) -> None:
     """Other captures are unaffected."""
     warcs, _ = open_store(folder)
     with pytest.raises(UriError):
-        warcs.store(fetched(of=replace(capture(), uri=uri)), None)
+        warcs.store(make_fetched_capture(of=replace(capture(), uri=uri)), None)
     with pytest.raises(UriError):
-        warcs.store(fetched(of=capture(redirect="http://lost.example/" + "a" * 70_000)), None)
-    record = warcs.store(fetched(), None)
+        warcs.store(make_fetched_capture(of=capture(redirect="http://lost.example/" + "a" * 70_000)), None)
+    record = warcs.store(make_fetched_capture(), None)
     warcs.close()
     assert open_store(folder)[1] == [record]
 
@@ -280,7 +284,10 @@ def test_invalid_url_is_refused(folder: Path, uri: str) -> None:
 def test_changed_record_is_reported(folder: Path) -> None:
     """A changed byte, a wrong offset and a missing file raise errors instead of returning another body."""
     warcs, _ = open_store(folder)
-    record, other = warcs.store(fetched(b"one"), None), warcs.store(fetched(b"two", of=capture(2)), None)
+    record, other = (
+        warcs.store(make_fetched_capture(b"one"), None),
+        warcs.store(make_fetched_capture(b"two", of=capture(2)), None),
+    )
     warcs.close()
     path = folder / record.file
     with pytest.raises(ArchiveFileError, match="byte"):
@@ -303,8 +310,8 @@ def test_storing_before_adopting_is_refused(folder: Path) -> None:
     warcs = WarcStore(folder, VirtualClock(), "unlost/0")
     adopting = warcs.replay_unknown_records({})
     with pytest.raises(RuntimeError):
-        warcs.store(fetched(), None)
+        warcs.store(make_fetched_capture(), None)
     assert list(adopting) == []
-    assert isinstance(warcs.store(fetched(), None), RecoveryRecord)
+    assert isinstance(warcs.store(make_fetched_capture(), None), RecoveryRecord)
     warcs.sync()
     warcs.close()

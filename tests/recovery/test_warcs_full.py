@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.recovery.full_disk import assert_full_disk_is_survived
-from tests.recovery.sample_captures import capture, fetched, open_store
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store
 from tests.small_disk import limit_file_size, run_on_small_disk
 from unlost.errors import InputError
 
@@ -34,9 +34,9 @@ def test_file_that_cannot_be_created_is_created_later(tmp_path: Path, size: int)
     with limit_file_size(size):
         for _ in range(2):
             with pytest.raises(InputError, match="cannot be written"):
-                warcs.store(fetched(), None)
+                warcs.store(make_fetched_capture(), None)
         assert next(folder.iterdir()).stat().st_size <= size
-    record = warcs.store(fetched(), None)
+    record = warcs.store(make_fetched_capture(), None)
     warcs.close()
     assert open_store(folder)[1] == [record]
 
@@ -52,7 +52,7 @@ def test_failed_truncation_is_repeated(tmp_path: Path, monkeypatch: pytest.Monke
     """It is repeated before the next append, or before the file gets its final name."""
     folder = tmp_path / "warc"
     warcs, _ = open_store(folder)
-    records = [warcs.store(fetched(), None)]
+    records = [warcs.store(make_fetched_capture(), None)]
     size = (folder / "unlost-00001.warc.gz.open").stat().st_size
 
     def failing(*_: int) -> None:
@@ -61,9 +61,9 @@ def test_failed_truncation_is_repeated(tmp_path: Path, monkeypatch: pytest.Monke
     with limit_file_size(size + 100), monkeypatch.context() as broken:
         broken.setattr(os, "ftruncate", failing)
         with pytest.raises(InputError, match="Input/output error"):
-            warcs.store(fetched(os.urandom(1000), of=capture(2)), None)
+            warcs.store(make_fetched_capture(os.urandom(1000), of=capture(2)), None)
     assert (folder / "unlost-00001.warc.gz.open").stat().st_size == size + 100
     if then_stored:
-        records.append(warcs.store(fetched(b"three", of=capture(3)), None))
+        records.append(warcs.store(make_fetched_capture(b"three", of=capture(3)), None))
     warcs.close()
     assert open_store(folder)[1] == records

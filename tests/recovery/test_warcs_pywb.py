@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.recovery.sample_captures import capture, fetched, open_store
+from tests.external import pywb
+from tests.recovery.sample_captures import capture, make_fetched_capture, open_store
 
 
 def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
@@ -21,10 +21,12 @@ def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
         ("Broken name", "x"),
         ("X-Split", "a\r\nX-Planted: b"),
     )
-    first = warcs.store(fetched(page, sent, of=capture(1)), None)
-    warcs.store(fetched(b"gone", of=capture(2, status=404)), None)
-    moved = warcs.store(fetched(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None)
-    warcs.store(fetched(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
+    first = warcs.store(make_fetched_capture(page, sent, of=capture(1)), None)
+    warcs.store(make_fetched_capture(b"gone", of=capture(2, status=404)), None)
+    moved = warcs.store(
+        make_fetched_capture(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None
+    )
+    warcs.store(make_fetched_capture(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
     warcs.store_revisit(capture(5, archive="b"), first)
     warcs.store_revisit(capture(6, status=None, mime=None), first)
     warcs.store_revisit(capture(7, status=302, redirect="http://lost.example/2"), moved)
@@ -32,9 +34,9 @@ def test_pywb_replays_stored_captures(tmp_path: Path) -> None:
     index = tmp_path / "index.cdxj"
     done = unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
-    with pywb.serving(index, folder, tmp_path) as server:
+    with pywb.serve_index(index, folder, tmp_path) as server:
 
-        def fetch(number: int) -> pywb.Answer:
+        def fetch(number: int) -> pywb.RawCapture:
             return server.fetch("20140210000001", f"http://lost.example/{number}")
 
         for number in (1, 5, 6):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.refresh.harvest.site import trusting
+from tests.refresh.harvest.site import etag_policy
 from unlost.errors import InputError
 from unlost.refresh import Visit, read_policy, write_policy
 
@@ -23,7 +23,7 @@ VALUES = st.recursive(
 def head(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the first line of a sound one."""
     path = tmp_path_factory.mktemp("scheme") / "scheme"
-    write_policy(path, trusting())
+    write_policy(path, etag_policy())
     found: dict[str, Any] = json.loads(path.read_bytes().splitlines()[0])
     return found
 

@@ -15,17 +15,17 @@ def text(*words: str) -> PageTextSketch:
     return found
 
 
-def named(count: int) -> list[str]:
+def distinct_words(count: int) -> list[str]:
     """Return different words without digits."""
     return ["".join(chr(97 + int(digit)) for digit in str(number)) + "word" for number in range(count)]
 
 
 def test_one_more_word_on_a_long_page_is_no_text_change() -> None:
     """On a short page it is a change, and so is a paragraph on any page."""
-    long, short = named(1_000), named(40)
+    long, short = distinct_words(1_000), distinct_words(40)
     assert text(*long).is_similar(text(*long, "advertisement"))
     assert not text(*short).is_similar(text(*short, "advertisement"))
-    assert not text(*long).is_similar(text(*long, *(f"{word}x" for word in named(80))))
+    assert not text(*long).is_similar(text(*long, *(f"{word}x" for word in distinct_words(80))))
     assert text().is_similar(text())
     assert not text().is_similar(text("something"))
 
@@ -40,7 +40,7 @@ def test_session_ids_and_counters_are_ignored() -> None:
 
 def test_small_changes_add_up_to_a_text_change() -> None:
     """Texts are compared with the first of a series, not with the previous one."""
-    known, words = TextDigestCache(), named(1_000)
+    known, words = TextDigestCache(), distinct_words(1_000)
     first = known.digest(URI, text(*words))
     digests = []
     for number in range(60):

@@ -43,7 +43,7 @@ def test_habitual_false_claims_are_distinguished_from_accidental_ones() -> None:
     assert found[0].is_always_false
 
 
-def moving(host: str, visits: int, page: str = "", *, is_false: bool = False) -> list[Visit]:
+def changing_visits(host: str, visits: int, page: str = "", *, is_false: bool = False) -> list[Visit]:
     """Return visits to a page that changes each time, whose date says so, except if `is_false`."""
     dates = [f"Mon, 10 Feb 2014 00:00:{0 if is_false else time:02d} GMT" for time in range(visits)]
     uri = f"http://{host}/{page}"
@@ -51,51 +51,53 @@ def moving(host: str, visits: int, page: str = "", *, is_false: bool = False) ->
 
 
 @pytest.fixture(scope="module")
-def learned() -> Policy:
+def learned_policy() -> Policy:
     """Return what is learned from a web with liars."""
     return learn_policy(build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12), LearningOptions(0.99))
 
 
-def test_unreliable_hosts_are_downloaded_and_others_skipped(learned: Policy) -> None:
+def test_unreliable_hosts_are_downloaded_and_others_skipped(learned_policy: Policy) -> None:
     """Equal headers give different decisions for hosts with different histories."""
     history = build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12)
     liars = {one.host for one in find_unreliable_hosts(history) if one.indicator == "tag"}
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     new = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=10**8)
     assert liars
-    assert all(learned.decide(host, old, new).download for host in liars)
+    assert all(learned_policy.decide(host, old, new).download for host in liars)
     trusted = [host.name for host in history.hosts() if host.matrix.unchanged[4] > 20 and host.matrix.changed[4] == 0]
     assert trusted
-    assert not any(learned.decide(host, old, new).download for host in trusted)
+    assert not any(learned_policy.decide(host, old, new).download for host in trusted)
     trust = trusted[0]
     for _ in range(3):
-        learned.record_page(trust, learned.decide(trust, old, new).group, changed=True)
-    assert learned.decide(trust, old, new).download, "an audit that finds a false claim ends trust"
+        learned_policy.record_page(trust, learned_policy.decide(trust, old, new).group, changed=True)
+    assert learned_policy.decide(trust, old, new).download, "an audit that finds a false claim ends trust"
 
 
-def test_unknown_cells_are_downloaded(learned: Policy) -> None:
+def test_unknown_cells_are_downloaded(learned_policy: Policy) -> None:
     """A cell without pairs has no probability."""
     old = Visit("http://x.example/", etag="1", repr_digest="a", age=9, time=0)
-    decision = learned.decide("h1.example", old, old)
+    decision = learned_policy.decide("h1.example", old, old)
     assert (decision.download, decision.change_probability) == (True, None)
 
 
-def test_skips_are_audited_at_the_requested_rate(learned: Policy) -> None:
+def test_skips_are_audited_at_the_requested_rate(learned_policy: Policy) -> None:
     """One in a hundred, selected deterministically."""
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
-    host = next(host for host, seen in learned.host_changes.items() if not learned.decide(host, old, old).download)
+    host = next(
+        host for host, seen in learned_policy.host_changes.items() if not learned_policy.decide(host, old, old).download
+    )
     pages = [Visit(f"http://x.example/{at}", etag=old.etag, last_modified=old.last_modified) for at in range(5000)]
-    audits = [learned.decide(host, old, page).audit for page in pages]
+    audits = [learned_policy.decide(host, old, page).audit for page in pages]
     assert 25 <= sum(audits) <= 85
-    assert audits == [learned.decide(host, old, page).audit for page in pages]
-    assert learned.audit_weight == 100
+    assert audits == [learned_policy.decide(host, old, page).audit for page in pages]
+    assert learned_policy.audit_weight == 100
 
 
-def test_scheme_file_round_trip(learned: Policy, tmp_path: Path) -> None:
+def test_scheme_file_round_trip(learned_policy: Policy, tmp_path: Path) -> None:
     """All fields are restored, and serialization is deterministic."""
-    write_policy(tmp_path / "a", learned)
+    write_policy(tmp_path / "a", learned_policy)
     again = read_policy(tmp_path / "a")
-    assert again == learned
+    assert again == learned_policy
     write_policy(tmp_path / "b", again)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -152,7 +154,7 @@ def test_without_misses_each_host_is_one_case() -> None:
     """200 hosts without a miss count as 200 cases, whatever their number of pages."""
     honest = ClusteredShare(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
     assert honest.bootstrap_interval((0.0, 0.0)) == wilson_confidence(0, 200)
-    visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
+    visits = [visit for number in range(200) for visit in changing_visits(f"h{number}.example", 4)]
     [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
     assert by_host.high == 1
     assert by_host.low == pytest.approx(1 - wilson_confidence(0, 200).high)
@@ -187,7 +189,9 @@ def test_parts_of_a_log_have_equal_numbers_of_pairs() -> None:
 
 def test_few_hosts_give_the_interval_of_independent_pages() -> None:
     """Below 20 hosts, pages count as independent."""
-    [by_host] = ChangeHistory.from_visits(moving("a.example", 40)).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
+    [by_host] = ChangeHistory.from_visits(changing_visits("a.example", 40)).bootstrap_reliability(
+        [NAMED_SCHEMES["Scheme 1"]], 1
+    )
     assert by_host.low == pytest.approx(1 - wilson_confidence(0, 39).high)
 
 
@@ -201,7 +205,7 @@ def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None
             is_false = random.random() < 0.1
             for page in range(min(20, 1 + int(random.expovariate(0.4)))):
                 host = f"h{number}.example"
-                visits += moving(host, 4, f"{page}", is_false=is_false)
+                visits += changing_visits(host, 4, f"{page}", is_false=is_false)
         [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], run)
         wrong += not by_host.contains(0.9)
     assert wrong <= 4
@@ -209,7 +213,7 @@ def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None
 
 def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
     """False claims in one half count in the other half, and in the rest of the same half."""
-    honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
+    honest = [visit for number in range(60) for visit in changing_visits(f"h{number}.example", 31)]
     honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, is_false=False)]
     stated = learn_policy(
         ChangeHistory.from_visits(honest + frozen("liar.example", 31, is_false=True)), LearningOptions(0.9)

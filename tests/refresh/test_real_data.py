@@ -14,7 +14,7 @@ from unlost.refresh import ChangeHistory, VisitLogReader
 WARCS = DATA / "warc"
 
 
-def learned(*names: str) -> tuple[ChangeHistory, Problems]:
+def read_history(*names: str) -> tuple[ChangeHistory, Problems]:
     """Return the history of files."""
     problems = Problems()
     reading = VisitLogReader(problems)
@@ -40,7 +40,7 @@ def test_two_crawls_of_a_site_form_one_history() -> None:
         ordered = sorted(page)
         pairs += len(ordered) - 1
         changed += sum(one[1] != other[1] for one, other in pairwise(ordered))
-    history, problems = learned(*names)
+    history, problems = read_history(*names)
     matrix = history.matrix()
     assert problems.total == 0
     assert (history.visit_stats["pages"], matrix.total, matrix.all_changed) == (len(visits), pairs, changed)
@@ -52,7 +52,7 @@ def test_two_crawls_of_a_site_form_one_history() -> None:
 @pytest.mark.parametrize("path", sorted(WARCS.rglob("*.warc*")), ids=lambda path: path.name)
 def test_every_visit_of_every_file_is_counted(path: object) -> None:
     """Unusual and damaged files give their readable visits and report the rest."""
-    history, _ = learned(str(path))
+    history, _ = read_history(str(path))
     tally = history.visit_stats
     assert history.visits == sum(
         tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")

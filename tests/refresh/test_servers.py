@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.file_servers import fetch, serving
+from tests.external.file_servers import fetch, serve_folder
 from unlost.dates import from_epoch, to_http
 from unlost.refresh import compute_cell, format_cell, visit_from_headers
 
@@ -48,7 +48,7 @@ EXPECTED = {
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -> None:
     """ETag and date handling of each server matches the documented table."""
-    with serving(kind, folder, tmp_path) as port:
+    with serve_folder(kind, folder, tmp_path) as port:
         _, plain = fetch(port, "/page.html")
         tag = plain["etag"]
         _, coded = fetch(port, "/page.html", Accept_Encoding="gzip")
@@ -70,7 +70,7 @@ def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize(("kind", "claim"), [("nginx", "alike"), ("Apache", "alike"), ("Caddy", "same")])
 def test_etags_of_content_codings_belong_to_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
     """A page received plain and gzipped is unchanged, whatever the server does to its ETag."""
-    with serving(kind, folder, tmp_path) as port:
+    with serve_folder(kind, folder, tmp_path) as port:
         plain, coded = fetch(port, "/page.html")[1], fetch(port, "/page.html", Accept_Encoding="gzip")[1]
     first, second = visit_from_headers(URI, 0, 200, plain), visit_from_headers(URI, 90_000, 200, coded)
     assert format_cell(compute_cell(first, second)).split(".")[:2] == ["same", claim]

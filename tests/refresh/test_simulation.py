@@ -25,7 +25,7 @@ def web_of(trait: str) -> list[list[list[SimulatedVisit]]]:
     return list(simulate_visits(ServerMixture(trait, "", {trait: 1}), 60, 12, 5))
 
 
-def scored(trait: str, name: str) -> SimulationScore:
+def score_for_trait(trait: str, name: str) -> SimulationScore:
     """Return what a scheme does where all hosts have a trait."""
     way = SchemeMethod(NAMED_SCHEMES[name], SimulationScore(name))
     run_methods([way], web_of(trait), 1)
@@ -51,22 +51,22 @@ def test_mixtures_have_every_trait() -> None:
     "never-304", "malformed-dates"])  # fmt: skip
 def test_reliable_hosts_are_never_missed(trait: str) -> None:
     """With correct headers Scheme 3 misses nothing."""
-    assert scored(trait, "Scheme 3").missed == 0
-    assert scored(trait, "Scheme 3").changed > 0
+    assert score_for_trait(trait, "Scheme 3").missed == 0
+    assert score_for_trait(trait, "Scheme 3").changed > 0
 
 
 @pytest.mark.parametrize("trait", ["date-frozen", "tag-frozen", "session-id", "counter", "variants", "same-second",
     "length-only"])  # fmt: skip
 def test_unreliable_hosts_are_missed(trait: str) -> None:
     """Scheme 3 misses changes with unchanged headers."""
-    assert scored(trait, "Scheme 3").missed > 0
+    assert score_for_trait(trait, "Scheme 3").missed > 0
 
 
 @pytest.mark.parametrize(("trait", "name"), [("inode-tags", "Scheme 2"), ("date-now", "Scheme 1"),
     ("gzip-tags", "Scheme 2"), ("flapping", "Scheme 4"), ("head-differs", "Scheme 2")])  # fmt: skip
 def test_hosts_with_needless_changes_are_downloaded_unnecessarily(trait: str, name: str) -> None:
     """Needless header changes cost more than a third of the possible savings."""
-    assert scored(trait, name).usefulness < 0.67
+    assert score_for_trait(trait, name).usefulness < 0.67
 
 
 def test_simulated_conditional_requests_follow_server_behaviour() -> None:

@@ -263,17 +263,17 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_invalid_field_is_named(tmp_path: Path, text: str | bytes, message: str) -> None:
     """With file, archive, field, expected and found value."""
-    said = error_of(tmp_path, text)
-    assert message in said
-    assert len(said) < 500
+    output = error_of(tmp_path, text)
+    assert message in output
+    assert len(output) < 500
     if isinstance(text, str) and text.startswith(MINE[:30]):
-        assert said.startswith("mine.toml: archive `mine`: ")
+        assert output.startswith("mine.toml: archive `mine`: ")
 
 
 def test_invalid_field_of_an_extension_is_named(tmp_path: Path) -> None:
     """A new archive must be complete; a change of a known one need not be."""
-    said = error_of(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
-    assert "archive `arquivo`: name: missing" in said
+    output = error_of(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
+    assert "archive `arquivo`: name: missing" in output
 
 
 def test_unreadable_file_is_named(tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.cli.test_overlap import overlap, place
-from tests.neighbours import chromium
+from tests.cli.test_overlap import overlap, overlap_folder
+from tests.external import chromium
 from tests.research.factors.planted import plant
 from unlost.check import AvailabilityState, FinishedVisit
 from unlost.errors import UsageError
 from unlost.research import plot_watch, validate_plot_path
 from unlost.watch import SiteSurvey, WatchedSite
 
-__all__ = ["place"]
+__all__ = ["overlap_folder"]
 STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 pytestmark = [  # warcio leaves files open
@@ -26,11 +26,11 @@ pytestmark = [  # warcio leaves files open
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_overlap_plot_is_deterministic(place: Path, ending: str) -> None:
+def test_overlap_plot_is_deterministic(overlap_folder: Path, ending: str) -> None:
     """In each format, without a clock in it."""
-    files = [place / f"{name}{ending}" for name in "ab"]
+    files = [overlap_folder / f"{name}{ending}" for name in "ab"]
     for file in files:
-        assert overlap(place, "--plot", str(file))[0] == 0
+        assert overlap(overlap_folder, "--plot", str(file))[0] == 0
     assert files[0].read_bytes().startswith(STARTS[ending])
     assert files[0].read_bytes() == files[1].read_bytes()
 
@@ -56,7 +56,7 @@ def watched_site(name: str) -> list[WatchedSite]:
 def test_watch_plot_shows_states_and_plain_names(tmp_path: Path) -> None:
     """Title and legend are verbatim, also with dollars, brackets and characters without a glyph."""
     plot_watch(watched_site(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
-    with chromium.browser() as browser:
+    with chromium.run_browser() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "w.svg").as_uri())
         assert page.locator("svg path").count() > 10
@@ -86,6 +86,6 @@ def test_invalid_plot_path_is_rejected_early(tmp_path: Path, monkeypatch: pytest
 
 
 def test_only_plots_imports_matplotlib() -> None:
-    """Other commands neither wait for it nor need it."""
-    code = "import sys; import unlost.cli.overlap_run, unlost.cli.watch_run; sys.exit('matplotlib' in sys.modules)"
+    """Importing the commands does not import it."""
+    code = "import sys; import unlost.cli.overlap, unlost.cli.watch; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_study_page_is_up_to_date() -> None:
     """docs/study.md is what `make study` writes from the results of all chapters."""
-    assert page.PAGE.read_text() == page.page()
+    assert page.PAGE.read_text() == page.build_page()
     assert "Not run yet" not in page.PAGE.read_text()
     for name in CHAPTERS:
         stored = json.loads((chapter.RESULTS / f"{name}.json").read_text())
@@ -26,8 +26,8 @@ def test_missed_gate_fails_and_refuted_finding_does_not(tmp_path: Path, monkeypa
     """Both are written with their figures."""
     monkeypatch.setattr(chapter, "RESULTS", tmp_path)
     good = chapter.Chapter("good", "Good")
-    good.keep("a", [1, 2])
-    good.finding("twice as much", "1.5 times", holds=False)
+    good.add_figure("a", [1, 2])
+    good.add_finding("twice as much", "1.5 times", holds=False)
     good.gate("points", 15.0, at_least=15)
     good.finish()
     stored = json.loads((tmp_path / "good.json").read_text())

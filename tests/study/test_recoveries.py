@@ -2,11 +2,11 @@
 
 from study import recoveries
 from study.chapter import Chapter
-from study.lost.experiments import ALL, SETS
-from study.lost.outcome import Outcome
+from study.lost.experiments import ALL_ARCHIVES, ARCHIVE_SETS
 from study.lost.profiles import SITES
+from study.lost.result import RecoveryResult
 
-from tests.study.lost.planted import outcome
+from tests.study.lost.sample_results import sample_result
 from unlost.recovery import SELECTABLE_POLICIES
 
 NAMES = [profile.name for profile in SITES[:12]]
@@ -14,15 +14,15 @@ ADDED = {"naive": 0, "knowledgeable": 1, "exhaustive": 20}
 REQUESTS = {"naive": 100, "knowledgeable": 10, "exhaustive": 30}
 
 
-def planted_outcomes(*, together: int = 8) -> list[Outcome]:
+def planted_outcomes(*, together: int = 8) -> list[RecoveryResult]:
     """Return sites of ten pages: each archive alone yields two, all together `together`, two of them changed."""
     found = []
     for place, name in enumerate(NAMES):
         for policy in SELECTABLE_POLICIES:
-            for archives in SETS:
-                back = together if archives == ALL else 2
+            for archives in ARCHIVE_SETS:
+                back = together if archives == ALL_ARCHIVES else 2
                 found.append(
-                    outcome(
+                    sample_result(
                         name,
                         policy.value,
                         archives,
@@ -37,14 +37,14 @@ def planted_outcomes(*, together: int = 8) -> list[Outcome]:
     return found
 
 
-def make_chapter(outcomes: list[Outcome]) -> Chapter:
+def make_chapter(outcomes: list[RecoveryResult]) -> Chapter:
     """Return the chapter without writing it."""
     chapter = Chapter("recoveries", "Recoveries")
-    recoveries.told(chapter, outcomes)
+    recoveries.write_chapter(chapter, outcomes)
     return chapter
 
 
-def finding(chapter: Chapter, words: str) -> tuple[object, object]:
+def find_finding(chapter: Chapter, words: str) -> tuple[object, object]:
     """Return result and verdict of the finding with these words."""
     found = [each for each in chapter.findings if words in str(each["claim"])]
     assert len(found) == 1
@@ -74,22 +74,22 @@ def test_tables_have_planted_figures() -> None:
 def test_findings_follow_from_planted_outcomes() -> None:
     """Findings that the figures support hold, and others do not."""
     chapter = make_chapter(planted_outcomes())
-    assert finding(chapter, "no repository alone")[1] is True
-    assert finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
-    assert finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
-    assert finding(chapter, "about as much")[1] is True
-    assert finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
-    assert finding(chapter, "68 %")[1] is False
-    assert finding(chapter, "MSN (30 %)")[1] is False
+    assert find_finding(chapter, "no repository alone")[1] is True
+    assert find_finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
+    assert find_finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
+    assert find_finding(chapter, "about as much")[1] is True
+    assert find_finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
+    assert find_finding(chapter, "68 %")[1] is False
+    assert find_finding(chapter, "MSN (30 %)")[1] is False
     # No page has a `?` or is deep, so these are undecided.
-    assert finding(chapter, "with `?`")[1] is False
-    assert finding(chapter, "deeper than three")[1] is False
+    assert find_finding(chapter, "with `?`")[1] is False
+    assert find_finding(chapter, "deeper than three")[1] is False
 
 
 def test_sufficient_single_archive_refutes_the_finding() -> None:
     """If one archive yields as much as all, the finding that all are needed does not hold."""
     chapter = make_chapter(planted_outcomes(together=2))
-    assert finding(chapter, "no repository alone")[1] is False
+    assert find_finding(chapter, "no repository alone")[1] is False
 
 
 def test_figures_of_all_tables_are_stored() -> None:
@@ -99,7 +99,7 @@ def test_figures_of_all_tables_are_stored() -> None:
     assert isinstance(policies, dict)
     assert [len(found) for found in policies.values()] == [12, 12, 12]
     assert policies["exhaustive"][0]["counts"] == [6, 2, 2, 20]
-    assert policies["exhaustive"][0]["requests"] == dict.fromkeys(ALL, 30)
+    assert policies["exhaustive"][0]["requests"] == dict.fromkeys(ALL_ARCHIVES, 30)
     tests = chapter.figures["wilcoxon"]
     assert isinstance(tests, list)
     assert len(tests) == 15

@@ -2,32 +2,32 @@
 
 from study import weeks
 from study.chapter import Chapter
-from study.lost.experiments import Life, Weeks
+from study.lost.experiments import SiteHistory, WeeklyRecoveries
 
-from tests.study.lost.planted import outcome
+from tests.study.lost.sample_results import sample_result
 
 
-def site(name: str, *missing: int) -> Weeks:
+def site(name: str, *missing: int) -> WeeklyRecoveries:
     """Return a site of ten pages with the number of missing pages in each week."""
     found = tuple(
-        outcome(name, "knowledgeable", week=week, identical=10 - count, missing=count, requests=5)
+        sample_result(name, "knowledgeable", week=week, identical=10 - count, missing=count, requests=5)
         for week, count in enumerate(missing, start=1)
     )
-    life = Life(name, 10, 9, (0.1, 0.0), 8, 2, 8, 2, 1)
-    return Weeks(found, life)
+    life = SiteHistory(name, 10, 9, (0.1, 0.0), 8, 2, 8, 2, 1)
+    return WeeklyRecoveries(found, life)
 
 
-def make_chapter(*sites: Weeks) -> Chapter:
+def make_chapter(*sites: WeeklyRecoveries) -> Chapter:
     """Return the chapter without writing it."""
     chapter = Chapter("weeks", "Weeks")
-    weeks.told(chapter, sites)
+    weeks.write_chapter(chapter, sites)
     return chapter
 
 
 def test_levels_cover_all_sites_and_weeks() -> None:
     """A site counts as perfect if it was perfect in one week."""
     sites = [site("school", 5, 0, 5), site("chapel", 2, 2, 2)]
-    assert weeks.perfect(sites, 4) == 0.5
+    assert weeks.perfect_share(sites, 4) == 0.5
     lines = make_chapter(*sites)._lines
     # 5, 0, 5, 2, 2, 2 of ten: the sum is 16 of 60.
     assert "| s4 | 0.2667 | 0.2000 | 0.1966 | 0.0000 | 0.5000 | 50.0 % | 0.4567 | 0.4278 | 6.0 % |" in lines

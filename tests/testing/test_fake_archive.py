@@ -43,11 +43,11 @@ def request(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Return status, lower-case headers and body; redirects are not followed."""
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})  # noqa: S310
     try:
-        answer = urllib.request.build_opener(_Unfollowed()).open(request)
+        response = urllib.request.build_opener(_Unfollowed()).open(request)
     except urllib.error.HTTPError as error:
-        answer = error
-    with answer:
-        return int(answer.status), {name.lower(): value for name, value in answer.headers.items()}, answer.read()
+        response = error
+    with response:
+        return int(response.status), {name.lower(): value for name, value in response.headers.items()}, response.read()
 
 
 def test_timemap_lists_all_captures(archive: FakeArchive) -> None:
@@ -191,8 +191,8 @@ def test_stopped_archive_resets_open_connections(archive: FakeArchive) -> None:
     """Also reused ones."""
     connection = http.client.HTTPConnection(archive.address.removeprefix("http://"))
     connection.request("HEAD", f"/timemap/link/{PAGE}")
-    answer = connection.getresponse()
-    assert (answer.status, answer.read()) == (200, b"")
+    response = connection.getresponse()
+    assert (response.status, response.read()) == (200, b"")
     archive.stop()
     connection.request("GET", f"/timemap/link/{PAGE}")
     with pytest.raises((ConnectionError, http.client.HTTPException)):

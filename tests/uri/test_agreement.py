@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import real_data
-from tests.neighbours import surt as neighbour
+from tests.external import surt as reference
 from tests.uri import hostile
 from unlost import uri
 from unlost.errors import UriError
@@ -44,10 +44,10 @@ def urls(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture(scope="module")
 def surts_of_surt(urls: list[str]) -> list[str]:
     """Return the results of `surt`."""
-    return neighbour.surts(urls)[0]
+    return reference.compute_surts(urls)[0]
 
 
-def documented() -> list[list[str]]:
+def documented_rows() -> list[list[str]]:
     """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
     section = (Path(__file__).parents[2] / "docs" / "uri.md").read_text().split("## Agreement with `surt`")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
@@ -66,7 +66,7 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
         found = [kind for kind, pattern in KINDS.items() if pattern.match(url)]
         assert found, (url, our, their)
         kinds[found[0]] += 1
-    counts = Counter({row[0]: int(row[1]) for row in documented() if row[1].isdigit()})
+    counts = Counter({row[0]: int(row[1]) for row in documented_rows() if row[1].isdigit()})
     assert kinds <= counts
     if len(urls) > 1_100_000:
         assert kinds == counts
@@ -74,10 +74,12 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
 
 def test_documented_differences_are_real() -> None:
     """Each example in docs/uri.md has the documented results of `surt` and unlost."""
-    examples = [row[-4:-1] for row in documented() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
+    examples = [row[-4:-1] for row in documented_rows() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
     addresses, surts_of_surt, ours = (list(column) for column in zip(*examples, strict=True))
     assert len(examples) >= 10
-    assert [f"`{surt}`" for surt in neighbour.surts([address.strip("`") for address in addresses])[0]] == surts_of_surt
+    assert [
+        f"`{surt}`" for surt in reference.compute_surts([address.strip("`") for address in addresses])[0]
+    ] == surts_of_surt
     found = uri.surt_many(address.strip("`") for address in addresses)
     assert ["refused" if isinstance(surt, UriError) else f"`{surt}`" for surt in found] == ours
 
@@ -96,9 +98,9 @@ def test_pages_indexed_by_surt_are_found(urls: list[str], surts_of_surt: list[st
 
 def test_every_difference_on_hostile_urls_is_documented() -> None:
     """With its kind, in docs/uri.md."""
-    surts_of_surt = neighbour.surts(hostile.URLS)[0]
+    surts_of_surt = reference.compute_surts(hostile.URLS)[0]
     kinds = {**HOSTILE_KINDS, **KINDS}
-    named = {row[0] for row in documented()}
+    named = {row[0] for row in documented_rows()}
     assert set(kinds) <= named
     for url, our, their in zip(hostile.URLS, uri.surt_many(hostile.URLS), surts_of_surt, strict=True):
         if our != their:
@@ -109,7 +111,7 @@ def test_every_difference_on_hostile_urls_is_documented() -> None:
 def test_hostile_pages_indexed_by_surt_are_found() -> None:
     """By their key or an alternative key, except for the kinds that docs/uri.md marks as lost."""
     lost = set()
-    for url, their in zip(hostile.URLS, neighbour.surts(hostile.URLS)[0], strict=True):
+    for url, their in zip(hostile.URLS, reference.compute_surts(hostile.URLS)[0], strict=True):
         (our,) = uri.key_many([url])
         if isinstance(our, UriError) or uri.row_key(their, url) not in (our, *uri.alternative_keys(url)):
             kinds = {**HOSTILE_KINDS, **KINDS}

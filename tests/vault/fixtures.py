@@ -75,7 +75,7 @@ def pack_site(
     )
 
 
-def listing(root: Path) -> dict[str, tuple[int, int, bytes | str]]:
+def snapshot_folder(root: Path) -> dict[str, tuple[int, int, bytes | str]]:
     """Return mode, time and content of everything below a folder, for comparison."""
     found: dict[str, tuple[int, int, bytes | str]] = {}
     for path in sorted(root.rglob("*")):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.neighbours.pywb import Pywb, serving
+from tests.external.pywb import Pywb, serve_index
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.crawl import MAX_RESOURCE_BYTES, CrawlConfig, crawl
@@ -85,7 +85,7 @@ class SimulatedArchive:
         for each, body in SiteCrawl(folder, clock, 0.0).iter_bodies():
             self.truncated += each.truncated is not None
             mime = each.mime or ""
-            done = minified(body) if self.profile.minifies and mime == "text/html" else body
+            done = minify_html(body) if self.profile.minifies and mime == "text/html" else body
             self.captures[each.uri] = (each.seen or "", mime, done)
         for uri in [
             uri for uri in self.captures if urlsplit(uri).path != "/" and self.rng.random() < self.profile.forgets
@@ -105,14 +105,14 @@ class SimulatedArchive:
         new_index.replace(self.index)
 
 
-def minified(body: bytes) -> bytes:
+def minify_html(body: bytes) -> bytes:
     """Return a page without comments and unnecessary white space."""
     return re.sub(rb"\s+", b" ", re.sub(rb"<!--.*?-->", b"", body, flags=re.DOTALL))
 
 
 def serve_archives(archives: list[SimulatedArchive], servers: ExitStack) -> list[Pywb]:
     """Serve each archive by a pywb process."""
-    return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in archives]
+    return [servers.enter_context(serve_index(each.index, each.warcs, each.folder)) for each in archives]
 
 
 def registry_toml(archives: list[SimulatedArchive], servers: list[Pywb]) -> str:

@@ -18,7 +18,7 @@ from unlost.vault import MAX_BLOCKS, CodeShape, count_needed_blocks, erasure_cod
 VECTORS = Path(slow_decoder.__file__).with_name("vectors.json")
 
 
-def coded(content: bytes, shape: CodeShape) -> list[bytes]:
+def encode_content(content: bytes, shape: CodeShape) -> list[bytes]:
     """Return the blocks of a content."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
         source.write(content)
@@ -28,7 +28,7 @@ def coded(content: bytes, shape: CodeShape) -> list[bytes]:
         return [erasure_code.read_block(target, shape, index) for index in range(shape.count)]
 
 
-def decoded(blocks: dict[int, bytes], shape: CodeShape) -> bytes:
+def decode_content(blocks: dict[int, bytes], shape: CodeShape) -> bytes:
     """Return what blocks code."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
         places = {}
@@ -48,9 +48,9 @@ def test_any_needed_blocks_suffice_for_both_decoders(
 ) -> None:
     """Whichever blocks are left, the fast and the slow decoder give the content back."""
     shape = smallest_shape(len(content), needed, needed + spare)
-    blocks = coded(content, shape)
+    blocks = encode_content(content, shape)
     chosen = {index: blocks[index] for index in rng.sample(range(shape.count), shape.needed)}
-    assert decoded(chosen, shape) == content
+    assert decode_content(chosen, shape) == content
     assert slow_decoder.decode(chosen, shape.needed, shape.size) == content
 
 
@@ -59,19 +59,19 @@ def test_thousands_of_blocks_are_decoded(tmp_path: Path) -> None:
     del tmp_path
     content = random.Random(4).randbytes(64 * 1500)  # noqa: S311  not for secrets
     shape = smallest_shape(len(content), 1500, MAX_BLOCKS)
-    blocks = coded(content, shape)
-    assert decoded({index: blocks[index] for index in range(MAX_BLOCKS - 1500, MAX_BLOCKS)}, shape) == content
+    blocks = encode_content(content, shape)
+    assert decode_content({index: blocks[index] for index in range(MAX_BLOCKS - 1500, MAX_BLOCKS)}, shape) == content
 
 
 def test_stripe_size_does_not_change_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many narrow stripes give the same blocks as a single one."""
     content = random.Random(5).randbytes(9_999)  # noqa: S311
     shape = smallest_shape(len(content), 3, 8)
-    whole = coded(content, shape)
+    whole = encode_content(content, shape)
     monkeypatch.setattr(erasure_code, "STRIPE_BYTES", 8 * 64)
     monkeypatch.setattr(erasure_code, "_DECODE_STRIPE_BYTES", 8 * 64)
-    assert coded(content, shape) == whole
-    assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
+    assert encode_content(content, shape) == whole
+    assert decode_content({index: whole[index] for index in (1, 5, 7)}, shape) == content
 
 
 def test_shipped_test_vectors_decode() -> None:
@@ -80,10 +80,10 @@ def test_shipped_test_vectors_decode() -> None:
         content = b64decode(vector["content"])
         shape = CodeShape(len(content), vector["block"], vector["needed"], vector["count"])
         blocks = [b64decode(block) for block in vector["blocks"]]
-        assert coded(content, shape) == blocks
+        assert encode_content(content, shape) == blocks
         chosen = {index: blocks[index] for index in vector["decode_from"]}
         assert slow_decoder.decode(chosen, shape.needed, shape.size) == content
-        assert decoded(chosen, shape) == content
+        assert decode_content(chosen, shape) == content
 
 
 @pytest.mark.parametrize(

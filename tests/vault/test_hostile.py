@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vault.fixtures import listing, pack_site, server_files, static_site
-from tests.vault.test_erasure_code import coded
+from tests.vault.fixtures import pack_site, server_files, snapshot_folder, static_site
+from tests.vault.test_erasure_code import encode_content
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import (
@@ -49,7 +49,7 @@ def blocks_of(content: bytes, needed: int = 1, count: int = 2, wrap: str = "tar.
         VaultBlock(
             BlockHeader(KIND_FILES, "ab" * 8, version, shape, wrap, index, hashlib.sha256(data).hexdigest()), data
         )
-        for index, data in enumerate(coded(content, shape))
+        for index, data in enumerate(encode_content(content, shape))
     ]
 
 
@@ -70,7 +70,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
     return info
 
 
-def gathered(*pages: bytes, keys: frozenset[str] = frozenset()) -> BlockCollector:
+def collect_pages(*pages: bytes, keys: frozenset[str] = frozenset()) -> BlockCollector:
     """Return what is in pages."""
     found = BlockCollector(keys)
     for number, page in enumerate(pages):
@@ -94,12 +94,16 @@ def test_nothing_is_written_outside_the_target(tmp_path: Path) -> None:
         member("dir/good"),
     ]
     content = tar_of(*(each for each in evil if each.name != "near/through"))
-    done = recover_files(gathered(serialize_block(blocks_of(content)[1])), tmp_path / "t" / "back", DecryptionKeys())
+    done = recover_files(
+        collect_pages(serialize_block(blocks_of(content)[1])), tmp_path / "t" / "back", DecryptionKeys()
+    )
     assert sorted(done.unpacked.names) == ["dir/good", "near"]
     assert len(done.unpacked.refused) == 8
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["back"]
     assert (tmp_path / "t" / "back" / "dir" / "good").stat().st_mode & 0o7777 == 0o777, "no rights of its owner's"
-    through = recover_files(gathered(serialize_block(blocks_of(tar_of(*evil))[1])), tmp_path / "u", DecryptionKeys())
+    through = recover_files(
+        collect_pages(serialize_block(blocks_of(tar_of(*evil))[1])), tmp_path / "u", DecryptionKeys()
+    )
     assert "near/through" in through.unpacked.names
     assert (tmp_path / "u" / "near").is_dir()
     assert not (tmp_path / "u" / "near").is_symlink(), "a link never takes the place of a folder that was written to"
@@ -109,7 +113,7 @@ def test_invalid_tar_leaves_no_files(tmp_path: Path) -> None:
     """A complete version that is not a tar archive raises an error and leaves no folder."""
     for content in (b"no gzip at all", gzip.compress(b"no tar" * 200), tar_of(member("a"))[:600]):
         with pytest.raises(InputError):
-            recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "back", DecryptionKeys())
+            recover_files(collect_pages(serialize_block(blocks_of(content)[0])), tmp_path / "back", DecryptionKeys())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,10 +124,10 @@ def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) ->
     other = bytes(len(blocks[0].data))
     forged = VaultBlock(replace(blocks[0].header, sha256=hashlib.sha256(other).hexdigest()), other)
     pages = [serialize_block(block) for block in (forged, *blocks[1:4])]
-    assert recover_files(gathered(*pages), tmp_path / "back", DecryptionKeys()).unpacked.names == ["good"]
+    assert recover_files(collect_pages(*pages), tmp_path / "back", DecryptionKeys()).unpacked.names == ["good"]
     both = [serialize_block(block) for block in (forged, *blocks[:3])]
-    assert recover_files(gathered(*both), tmp_path / "again", DecryptionKeys()).unpacked.names == ["good"]
-    few = recover_files(gathered(*pages[:3]), tmp_path / "no", DecryptionKeys())
+    assert recover_files(collect_pages(*both), tmp_path / "again", DecryptionKeys()).unpacked.names == ["good"]
+    few = recover_files(collect_pages(*pages[:3]), tmp_path / "no", DecryptionKeys())
     assert (few.forged, few.complete) == (1, {})
     assert [short.missing for short in few.incomplete] == [1], "one of them is forged"
     assert not (tmp_path / "no").exists()
@@ -132,20 +136,20 @@ def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) ->
 def test_only_signed_blocks_are_accepted_with_trusted_keys() -> None:
     """Blocks with another or no signature are ignored; an invalid signature counts as forged."""
     block = blocks_of(tar_of(member("a")))[0]
-    ours, theirs = bytes(range(32)), bytes(range(1, 33))
+    ours, reference = bytes(range(32)), bytes(range(1, 33))
     key = frozenset({signing_public_key(ours).hex()})
-    assert gathered(serialize_block(block, ours), keys=key).pages_with_blocks == 1
-    found = gathered(serialize_block(block, theirs), serialize_block(block), keys=key)
+    assert collect_pages(serialize_block(block, ours), keys=key).pages_with_blocks == 1
+    found = collect_pages(serialize_block(block, reference), serialize_block(block), keys=key)
     assert (found.pages_with_blocks, found.problems["not-signed"]) == (0, 2)
     words = serialize_block(block, ours).replace(b"index=0", b"index=1")
-    assert gathered(words, keys=key).problems["forged"] == 1
+    assert collect_pages(words, keys=key).problems["forged"] == 1
 
 
 def test_versions_are_never_mixed(tmp_path: Path) -> None:
     """Blocks of two versions, neither of them whole, bring nothing back although together they would be enough."""
     one = blocks_of(tar_of(member("a")), needed=4, count=8)
     two = blocks_of(tar_of(member("b")), needed=4, count=8)
-    done = recover_files(gathered(*map(serialize_block, (*one[:3], *two[3:6]))), tmp_path / "no", DecryptionKeys())
+    done = recover_files(collect_pages(*map(serialize_block, (*one[:3], *two[3:6]))), tmp_path / "no", DecryptionKeys())
     assert done.complete == {}
     assert sorted(short.missing for short in done.incomplete) == [1, 1]
 
@@ -154,17 +158,17 @@ def test_blocks_survive_changes_of_the_page(tmp_path: Path) -> None:
     """Collapsed white space, UTF-16, truncation, changed characters: intact blocks are used, others counted."""
     block = blocks_of(tar_of(member("a")))[0]
     page = b"<p>x</p>" + wrap_in_carrier(serialize_block(block), Carrier.COMMENT)
-    assert gathered(b" ".join(page.split())).pages_with_blocks == 1
-    assert gathered(page.replace(b"\n", b"\r\n")).pages_with_blocks == 1
-    assert gathered(page.decode().encode("utf-16")).pages_with_blocks == 1
-    assert gathered(page.decode().encode("utf-16-be")).pages_with_blocks == 1
-    assert gathered(page[:-60]).problems == Counter(cut=1)
+    assert collect_pages(b" ".join(page.split())).pages_with_blocks == 1
+    assert collect_pages(page.replace(b"\n", b"\r\n")).pages_with_blocks == 1
+    assert collect_pages(page.decode().encode("utf-16")).pages_with_blocks == 1
+    assert collect_pages(page.decode().encode("utf-16-be")).pages_with_blocks == 1
+    assert collect_pages(page[:-60]).problems == Counter(cut=1)
     at = page.index(b"\ndata\n") + 20
-    assert gathered(page[:at] + b"!" + page[at + 1 :]).problems == Counter(damaged=1)
-    assert gathered(page.replace(b"rs16", b"rs99")).problems == Counter(unreadable=1)
-    assert gathered(page[:-60] + page).pages_with_blocks == 1
+    assert collect_pages(page[:at] + b"!" + page[at + 1 :]).problems == Counter(damaged=1)
+    assert collect_pages(page.replace(b"rs16", b"rs99")).problems == Counter(unreadable=1)
+    assert collect_pages(page[:-60] + page).pages_with_blocks == 1
     with pytest.raises(InputError, match="no blocks"):
-        recover_files(gathered(b"<p>nothing</p>"), tmp_path / "no", DecryptionKeys())
+        recover_files(collect_pages(b"<p>nothing</p>"), tmp_path / "no", DecryptionKeys())
 
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
@@ -189,8 +193,8 @@ def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.Captur
     assert hashlib.sha256(file.read_bytes()).hexdigest() == made.vault.newest.files[0].version
     with tarfile.open(file) as tar:
         tar.extractall(tmp_path / "by-tar", filter="tar")
-    assert {name: content for name, (_, _, content) in listing(tmp_path / "by-tar" / "srv").items()} == {
-        name: content for name, (_, _, content) in listing(server).items()
+    assert {name: content for name, (_, _, content) in snapshot_folder(tmp_path / "by-tar" / "srv").items()} == {
+        name: content for name, (_, _, content) in snapshot_folder(server).items()
     }
     assert "tar.gz" in capsys.readouterr().out
 
@@ -207,7 +211,7 @@ def test_forged_manifest_is_ignored(tmp_path: Path) -> None:
     done = recover_files(found, tmp_path / "back", DecryptionKeys())
     assert is_complete(done)
     assert found.problems["manifest-not-opened"] == 1
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
 
 
 def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector:
@@ -231,7 +235,7 @@ def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
         found = manifest_page({"format": "unlost-vault-manifest-1", "number": 99, "segments": segments})
         collect_blocks(site, found)
         done = recover_files(found, tmp_path / f"back-{number}", DecryptionKeys())
-        assert listing(tmp_path / f"back-{number}" / "srv") == listing(server)
+        assert snapshot_folder(tmp_path / f"back-{number}" / "srv") == snapshot_folder(server)
         assert is_complete(done)
     assert {path.name for path in tmp_path.iterdir()} == {"back-0", "back-1", "srv", "v", "www"}
 
@@ -247,10 +251,10 @@ def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
     for content, most in ((packed_zeros, 30 << 20), (packed_zeros, None)):
         page = serialize_block(blocks_of(content)[0])
         if most is None:
-            assert recover_files(gathered(page), tmp_path / "back", DecryptionKeys()).unpacked.bytes == 40 << 20
+            assert recover_files(collect_pages(page), tmp_path / "back", DecryptionKeys()).unpacked.bytes == 40 << 20
             continue
         with pytest.raises(InputError, match="--most-bytes"):
-            recover_files(gathered(page), tmp_path / "no", DecryptionKeys(), most)
+            recover_files(collect_pages(page), tmp_path / "no", DecryptionKeys(), most)
     header = tarfile.TarInfo("long")
     header.type, header.size = tarfile.XHDTYPE, 30 << 20
     sparse = tarfile.TarInfo("sparse")
@@ -258,7 +262,7 @@ def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
     for info, more in ((header, bytes(30 << 20)), (sparse, b"")):
         content = gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + more + bytes(1024), 9)
         with pytest.raises(InputError, match="never packed"):
-            recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "no", DecryptionKeys())
+            recover_files(collect_pages(serialize_block(blocks_of(content)[0])), tmp_path / "no", DecryptionKeys())
     assert not (tmp_path / "no").exists()
 
 
@@ -268,7 +272,9 @@ def test_links_escaping_through_other_links_are_removed(tmp_path: Path) -> None:
         member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
         member("y", tarfile.SYMTYPE, "d/e/.."), member("self", tarfile.SYMTYPE, "self"),
     )  # fmt: skip
-    done = recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "t" / "back", DecryptionKeys())
+    done = recover_files(
+        collect_pages(serialize_block(blocks_of(content)[0])), tmp_path / "t" / "back", DecryptionKeys()
+    )
     assert done.unpacked.names == ["d/good", "d/e", "self"]
     assert not (tmp_path / "t" / "back" / "y").is_symlink()
 
@@ -314,7 +320,7 @@ def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
     (site / "other.html").write_bytes(before)
     inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     body = (site / "other.html").read_bytes()
-    assert gathered(body).pages_with_blocks == 1
+    assert collect_pages(body).pages_with_blocks == 1
     text = body.decode(charset)
     assert f"日本 {charset}" in text
     assert text.rstrip().endswith("END_FILE_RECOVERY\n-->\n</body></html>")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, snapshot_folder, static_site
 from tests.vault.interruption import DONE, INTERRUPTED, KILLED, count_steps, run_interrupted
 from unlost.errors import InputError
 from unlost.vault import (
@@ -138,14 +138,14 @@ def test_interrupted_recovery_leaves_all_files_or_none(tmp_path: Path, how: int)
         shutil.rmtree(target, ignore_errors=True)
         code = run_interrupted(bring_back, step, how=how)
         if target.exists():
-            assert listing(target / "srv") == listing(server)
+            assert snapshot_folder(target / "srv") == snapshot_folder(server)
         else:
             assert code == how
         if how == INTERRUPTED:
             assert {path.name for path in tmp_path.iterdir()} - {"back"} == before
         shutil.rmtree(target, ignore_errors=True)
         bring_back()
-        assert listing(target / "srv") == listing(server)
+        assert snapshot_folder(target / "srv") == snapshot_folder(server)
 
 
 def test_concurrent_packing_is_rejected(tmp_path: Path) -> None:

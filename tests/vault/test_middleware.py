@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.process import is_open, running
-from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.external.process import is_open, start_server
+from tests.vault.fixtures import pack_site, server_files, snapshot_folder, static_site
 from unlost.vault import BlockCollector, DecryptionKeys, is_complete, recover_files
 
 APPS = Path(__file__).with_name("apps.py")
@@ -46,7 +46,7 @@ def port(request: pytest.FixtureRequest, vault: Path, tmp_path_factory: pytest.T
         return [BIN / "gunicorn", f"apps:{app}", "-b", f"127.0.0.1:{number}", "--chdir", APPS.parent, "--threads", "2"]
 
     env = {"PATH": str(BIN), "UNLOST_TEST_VAULT": str(vault / "v"), "HOME": str(vault)}
-    with running(command, is_open, tmp_path_factory.mktemp("server"), env) as number:
+    with start_server(command, is_open, tmp_path_factory.mktemp("server"), env) as number:
         yield number
 
 
@@ -78,7 +78,7 @@ def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) 
     for extra in ("/unlost-vault/page-1.html", "/unlost-vault/page-2.html"):
         found.add_page(ask(port, extra)[2], extra)
     assert is_complete(recover_files(found, tmp_path / "back", DecryptionKeys()))
-    assert listing(tmp_path / "back" / "srv") == listing(vault / "srv")
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(vault / "srv")
     assert b"page-2.html" in ask(port, "/unlost-vault/")[2]
 
 

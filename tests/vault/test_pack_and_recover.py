@@ -8,7 +8,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from tests.vault.fixtures import LIMIT, listing, pack_site, server_files, static_site
+from tests.vault.fixtures import LIMIT, pack_site, server_files, snapshot_folder, static_site
 from unlost.errors import InputError, UsageError
 from unlost.vault import (
     BlockCollector,
@@ -46,7 +46,7 @@ def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carr
     inject_blocks(made.vault, site, tmp_path / "live")
     done = brought_back(tmp_path / "live", tmp_path / "back")
     assert is_complete(done)
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
 
 
 @pytest.mark.parametrize("way", ["recipient", "passphrase"])
@@ -63,7 +63,7 @@ def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
     (tmp_path / "key").write_text(f"# made by a test\n{KEY}\n")
     keys = DecryptionKeys((tmp_path / "key",)) if way == "recipient" else DecryptionKeys(passphrase=PHRASE)
     assert is_complete(brought_back(site, tmp_path / "back", keys))
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
     wrong = DecryptionKeys(passphrase=PHRASE[::-1]) if way == "passphrase" else DecryptionKeys()
     with pytest.raises(InputError):
         brought_back(site, tmp_path / "no", wrong)
@@ -145,7 +145,7 @@ def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
     gathering.add_page((site / "wide.html").read_bytes(), "wide")
     assert gathering.pages_with_blocks == 1
     remove_blocks(site)
-    assert listing(site).keys() == listing(tmp_path / "before").keys()
+    assert snapshot_folder(site).keys() == snapshot_folder(tmp_path / "before").keys()
     assert all(
         (site / file.relative_to(tmp_path / "before")).read_bytes() == file.read_bytes()
         for file in (tmp_path / "before").rglob("*")
@@ -162,7 +162,7 @@ def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
         shutil.copy(file, tmp_path / "stored" / "unlost-vault")
     done = brought_back(tmp_path / "stored", tmp_path / "back")
     assert not done.incomplete
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
 
 
 def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
@@ -197,5 +197,5 @@ def test_extra_pages_carry_blocks_that_do_not_fit(tmp_path: Path) -> None:
     made = pack_site(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
     assert is_complete(brought_back(site, tmp_path / "back"))
-    assert listing(tmp_path / "back" / "srv") == listing(server)
+    assert snapshot_folder(tmp_path / "back" / "srv") == snapshot_folder(server)
     assert all(file.stat().st_size <= 8 << 10 for file in iter_html_files(site))

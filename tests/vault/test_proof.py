@@ -16,8 +16,8 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.run import unlost
-from tests.neighbours.process import is_open, running
-from tests.vault.fixtures import listing
+from tests.external.process import is_open, start_server
+from tests.vault.fixtures import snapshot_folder
 from tests.vault.library import change, make_library
 from tests.vault.simulated_archives import ArchiveProfile, SimulatedArchive, registry_toml, serve_archives, week_start
 from unlost import dates
@@ -46,7 +46,7 @@ PATHS = [*(f"/item/{number}" for number in range(ITEMS)), *(f"/pdf/{number}.pdf"
 
 
 @contextmanager
-def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str]:
+def serve_library(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str]:
     """Serve a library, with the middleware if there is a vault, and yield its URL."""
     here, programs = Path(__file__).parent, Path(sys.executable).parent
 
@@ -58,11 +58,11 @@ def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str
     env["PYTHONDONTWRITEBYTECODE"] = "1"  # what it would write is among the files that are compared
     env |= {} if vault is None else {"UNLOST_TEST_VAULT": str(vault)}
     folder.mkdir(exist_ok=True)
-    with running(command, is_open, folder, env) as port:
+    with start_server(command, is_open, folder, env) as port:
         yield f"http://127.0.0.1:{port}"
 
 
-def fetched(url: str) -> tuple[int, bytes]:
+def fetch_page(url: str) -> tuple[int, bytes]:
     """Return status and body of a page."""
     try:
         with urlopen(url, timeout=30) as response:  # noqa: S310  loopback
@@ -97,20 +97,20 @@ class Proof:
         (self.folder / "home").mkdir()
         rng = random.Random(11)  # noqa: S311  not for secrets
         self.archives = [SimulatedArchive(profile, self.folder / profile.name, rng) for profile in PROFILES]
-        with serving(self.root, self.folder / "bare") as site:
+        with serve_library(self.root, self.folder / "bare") as site:
             self._pack(site, "directory", 1)
         with ExitStack() as stack:
             servers = serve_archives(self.archives, stack)
             (self.folder / "archives.toml").write_text(registry_toml(self.archives, servers))
-            with serving(self.root, self.folder / "server", self.vault) as site:
+            with serve_library(self.root, self.folder / "server", self.vault) as site:
                 for week in (week for week in self.weeks if week < GONE):
                     self._change(site, week)
                     for archive in self.archives:
                         archive.visit(site, PATHS, week)
                     if week > 1:
                         self._recover(site, week)
-            with serving(self.root, self.folder / "bare") as bare:
-                self.lost = {path: fetched(bare + path) for path in ("/", *PATHS, "/none")}
+            with serve_library(self.root, self.folder / "bare") as bare:
+                self.lost = {path: fetch_page(bare + path) for path in ("/", *PATHS, "/none")}
             for week in (week for week in self.weeks if week >= GONE):
                 self._recover(site, week)
         return self
@@ -127,7 +127,7 @@ class Proof:
             "pack", str(self.root), "--pages", f"{site}/", "--vault", str(self.vault), "--carrier", "template",
             "--page-limit", str(PAGE_LIMIT), "--segments", segments, "--delay", "0", "--date", _date(week), "--json",
         )  # fmt: skip
-        self.snapshots.append(listing(self.root))
+        self.snapshots.append(snapshot_folder(self.root))
 
     def _change(self, site: str, week: int) -> None:
         if week == LINKED:
@@ -149,7 +149,7 @@ class Proof:
         report = self._run_vault(
             "recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4)
         )
-        came = listing(target / "library") if target.exists() else {}
+        came = snapshot_folder(target / "library") if target.exists() else {}
         matches = [number for number, each in enumerate(self.snapshots) if each == came]
         self.back[week] = matches[-1] if matches and not report["short"] else None
         self.whole[week] = self._is_held()
@@ -219,7 +219,7 @@ def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
 
 def test_recovered_site_runs(proof: Proof) -> None:
     """The recovered library, served again, gives the same responses as the lost one."""
-    with serving(proof.folder / "back" / "library", proof.folder / "again") as site:
-        assert {path: fetched(site + path) for path in proof.lost} == proof.lost
-        assert b"revised" in fetched(f"{site}/item/77")[1]
-        assert fetched(f"{site}/pdf/7.pdf")[1].startswith(b"%PDF")
+    with serve_library(proof.folder / "back" / "library", proof.folder / "again") as site:
+        assert {path: fetch_page(site + path) for path in proof.lost} == proof.lost
+        assert b"revised" in fetch_page(f"{site}/item/77")[1]
+        assert fetch_page(f"{site}/pdf/7.pdf")[1].startswith(b"%PDF")

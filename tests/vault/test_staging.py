@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, snapshot_folder, static_site
 from unlost.errors import UsageError
 from unlost.vault import (
     BlockCollector,
@@ -32,7 +32,7 @@ def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None
             shutil.copy(page, target)
 
 
-def gathered(place: Path) -> BlockCollector:
+def folder_content(place: Path) -> BlockCollector:
     """Return what a folder holds."""
     found = BlockCollector()
     collect_blocks(place, found)
@@ -48,20 +48,20 @@ def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, see
     vault = tmp_path / "v"
     inject_blocks(pack_site(vault, server, site, limit=limit, options={"loss_tolerance": 0.6}).vault, site)
     refresh(archive, site, 0.9, rng)
-    first = listing(server)
+    first = snapshot_folder(server)
     shutil.rmtree(server)
     server = server_files(tmp_path, seed=99)
     made = pack_site(vault, server, site, limit=limit, options={"loss_tolerance": 0.6}, at="20260201000000")
     assert len(made.vault.generations) == 2
-    second = listing(server)
+    second = snapshot_folder(server)
     inject_blocks(made.vault, site)
     is_safe = False
     for step in range(40):
         refresh(archive, site, 0.2, rng)
-        found = gathered(archive)
+        found = folder_content(archive)
         shutil.rmtree(tmp_path / "back", ignore_errors=True)
         recover_files(found, tmp_path / "back", DecryptionKeys())
-        back = {name: value[2] for name, value in listing(tmp_path / "back" / "srv").items()}
+        back = {name: value[2] for name, value in snapshot_folder(tmp_path / "back" / "srv").items()}
         assert back in ({n: v[2] for n, v in first.items()}, {n: v[2] for n, v in second.items()}), step
         if not is_safe and all(
             each.is_recoverable for each in segment_holdings(made.vault.newest, block_indices(found))
@@ -69,8 +69,8 @@ def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, see
             is_safe = True
             inject_blocks(finish_update(made.vault, "20260301000000"), site)
     assert is_safe
-    assert is_complete(recover_files(gathered(archive), tmp_path / "end", DecryptionKeys()))
-    assert listing(tmp_path / "end" / "srv") == second
+    assert is_complete(recover_files(folder_content(archive), tmp_path / "end", DecryptionKeys()))
+    assert snapshot_folder(tmp_path / "end" / "srv") == second
 
 
 def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[::2]:
         shutil.copy(page, tmp_path / "archive" / page.relative_to(site))
-    assert recover_files(gathered(tmp_path / "archive"), tmp_path / "no", DecryptionKeys()).complete == {}
+    assert recover_files(folder_content(tmp_path / "archive"), tmp_path / "no", DecryptionKeys()).complete == {}
 
 
 def test_only_changed_segments_get_new_pages(tmp_path: Path) -> None:
@@ -128,4 +128,4 @@ def test_removed_pages_do_not_move_other_blocks(tmp_path: Path) -> None:
     made = pack_site(tmp_path / "v", server, site, at="20260202000000").vault
     assert made.newest.files[0].shape.count < before.files[0].shape.count
     assert inject_blocks(made, site).changed == 29
-    assert is_complete(recover_files(gathered(site), tmp_path / "back", DecryptionKeys()))
+    assert is_complete(recover_files(folder_content(site), tmp_path / "back", DecryptionKeys()))

@@ -86,7 +86,7 @@ def assert_decoders_agree(headers: list[tuple[str, str]], body: bytes) -> None:
         assert content == expected
 
 
-def chunked(body: bytes, size: int) -> bytes:
+def encode_chunks(body: bytes, size: int) -> bytes:
     """Return a body in chunks."""
     chunks = [body[start : start + size] for start in range(0, len(body), size)]
     return b"".join(b"%x;x=y\r\n%b\r\n" % (len(part), part) for part in chunks) + b"0\r\n\r\n"
@@ -104,7 +104,7 @@ def encode(coding: str, body: bytes, size: int) -> bytes:
         "raw": raw_deflate,
         "br": lambda body: bytes(brotli.compress(body, quality=1)),
         "zstd": lambda body: ZSTD.get(body, body),
-        "chunked": lambda body: chunked(body, size),
+        "chunked": lambda body: encode_chunks(body, size),
     }
     return encoders.get(coding, bytes)(body)
 
@@ -168,7 +168,11 @@ def test_invalid_coded_body_agrees_with_python(body: bytes, coding: str) -> None
 def test_body_digest_is_independent_of_coding(coding: str, compressed: bytes) -> None:
     """Content codings, chunks and compression of the WARC do not change the body's digest."""
     expected = (hashlib.sha1(TEXT, usedforsecurity=False).digest(), len(TEXT), False)
-    for body, transfer in ((compressed, "identity"), (chunked(compressed, 5_000), "chunked"), (compressed, "chunked")):
+    for body, transfer in (
+        (compressed, "identity"),
+        (encode_chunks(compressed, 5_000), "chunked"),
+        (compressed, "chunked"),
+    ):
         block = response([("Content-Encoding", coding), ("Transfer-Encoding", transfer)], body)
         for data in (record(block), member(record(block))):
             records, problems = scan_bodies(data)
@@ -235,8 +239,8 @@ def test_scan_batch_is_bounded_by_body_size(tmp_path: Path) -> None:
 def test_body_read_with_limit_reports_remaining_bytes() -> None:
     """At most `limit` bytes are returned, with whether more follow."""
     headers = [("Transfer-Encoding", "chunked")]
-    assert read_decoded(headers, chunked(b"a page", 2), 3) == (b"a p", True, False)
-    assert read_decoded(headers, chunked(b"a page", 2), 6) == (b"a page", False, False)
+    assert read_decoded(headers, encode_chunks(b"a page", 2), 3) == (b"a p", True, False)
+    assert read_decoded(headers, encode_chunks(b"a page", 2), 6) == (b"a page", False, False)
     assert read_decoded([("Content-Encoding", "compress")], b"\x1f\x9d\0\0", 2) == (b"\x1f\x9d", True, False)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.neighbours.process import running
+from tests.external.process import start_server
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,5 +86,5 @@ def run_fixed_service(folder: Path, published: Path | None = None) -> Iterator[C
     def command(port: int) -> list[str | Path]:
         return [sys.executable, "-m", "tests.web.fixed_results", str(port), *([published] if published else [])]
 
-    with running(command, is_ready, folder, environment) as port:
+    with start_server(command, is_ready, folder, environment) as port:
         yield Client(port)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
-from tests.neighbours.process import free_port
+from tests.external.process import free_port
 from unlost.aggregate import describe_archives
 from unlost.clock import SystemClock
 from unlost.registry import Archive, ArchiveKind, RateLimit, RequestKind

@@ -12,8 +12,8 @@ import pytest
 
 from tests.archives.clients.records import response
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port, running
+from tests.external import pywb
+from tests.external.process import free_port, start_server
 from tests.web.client import Client, is_ready
 
 NEIGHBOURS = pywb.ROOT / ".neighbours"
@@ -50,7 +50,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         records = [response(uri, date, f"<p>as of {date}</p>".encode()) for uri in (page, LOST) for date in dates]
         warc.write_bytes(b"".join(records))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, folder) as archives:
+    with pywb.serve_warcs(warcs, folder) as archives:
         registry = folder / "archives.toml"
         registry.write_text(
             "".join(
@@ -66,22 +66,22 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         def command(_: int) -> list[str | Path]:
             return [UNLOST, "serve", "--port", str(port), "--archives", registry]
 
-        with running(command, lambda _: is_ready(port), folder, variables):
+        with start_server(command, lambda _: is_ready(port), folder, variables):
             yield Environment(Client(port), archives, registry, page)
 
 
 def test_clients_find_all_mementos(environment: Environment) -> None:
     """Ordered by date; the command has the same result as the service."""
-    answer = environment.service.request(f"/timemap/text/{LOST}")
-    assert answer.status == 200
-    assert [line[:4] for line in answer.text.splitlines()] == ["2010", "2012", "2014"]
+    response = environment.service.request(f"/timemap/text/{LOST}")
+    assert response.status == 200
+    assert [line[:4] for line in response.text.splitlines()] == ["2010", "2012", "2014"]
     home = {"UNLOST_HOME": str(environment.registry.parent / "home"), "UNLOST_CONTACT": "me@example.org"}
     done = unlost("timemap", LOST, "--format", "text", "--archives", str(environment.registry), env=home)
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, answer.text, b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, response.text, b"")
     done = unlost("timegate", LOST, "2012", "--archives", str(environment.registry), env=home)
     assert done.returncode == 0
-    moment, location = done.stdout.decode().split()
-    assert moment == "20120601120000"
+    timestamp, location = done.stdout.decode().split()
+    assert timestamp == "20120601120000"
     assert environment.service.request(f"/memento/2012/{LOST}").headers["location"] == location
     done = unlost("timegate", "http://never.example/", "--json", "--archives", str(environment.registry), env=home)
     assert (done.returncode, json.loads(done.stdout)["closest"]) == (1, None)
@@ -114,9 +114,9 @@ def test_memento_client(environment: Environment, date: str, year: str) -> None:
 
 def test_memento_is_proxied(environment: Environment) -> None:
     """From its archive, byte by byte."""
-    answer = environment.service.request(f"/memento/proxy/2012/{LOST}")
-    assert (answer.status, answer.body) == (200, b"<p>as of 2012-06-01T12:00:00Z</p>")
-    assert answer.headers["memento-datetime"] == "Fri, 01 Jun 2012 12:00:00 GMT"
+    response = environment.service.request(f"/memento/proxy/2012/{LOST}")
+    assert (response.status, response.body) == (200, b"<p>as of 2012-06-01T12:00:00Z</p>")
+    assert response.headers["memento-datetime"] == "Fri, 01 Jun 2012 12:00:00 GMT"
 
 
 def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path
         return [pywb.WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", tmp_path]
 
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with running(command, pywb._answers, tmp_path, variables) as port:
+    with start_server(command, pywb._is_ready, tmp_path, variables) as port:
         server = pywb.Pywb(port)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", f"/t/timemap/link/{LOST}")
@@ -144,9 +144,9 @@ def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path
         assert [f"/t/{year}" in listed for year in (2010, 2012, 2014)] == [True] * 3
         for date in ("2010-01-01T00:00:00Z", "2012-06-01T12:00:00Z", "2014-02-10T00:00:01Z"):
             digits = "".join(char for char in date if char.isdigit())
-            answer = server.fetch(digits, LOST)
-            assert answer.status == 200
-            assert answer.body == f"<p>as of {date}</p>".encode()
+            response = server.fetch(digits, LOST)
+            assert response.status == 200
+            assert response.body == f"<p>as of {date}</p>".encode()
 
 
 def test_schemathesis(service: Client, tmp_path: Path) -> None:

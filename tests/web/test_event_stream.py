@@ -20,7 +20,7 @@ REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 @contextmanager
-def watching(service: Client) -> Iterator[socket.socket]:
+def open_event_stream(service: Client) -> Iterator[socket.socket]:
     """Open an event stream and yield its connection."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # or it would grow by itself
@@ -55,7 +55,7 @@ def noise(service: Client) -> HttpResponse:
 
 def test_events_and_heartbeats(service: Client) -> None:
     """Requests and upstream results are published as JSON, with comments in between."""
-    with watching(service) as connection:
+    with open_event_stream(service) as connection:
         read_until(connection, rb":\r?\n")
         service.request("/timemap/link/http://me:secret@partly.example/?a", headers={"Cache-Control": "no-cache"})
         service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
@@ -81,7 +81,7 @@ def test_event_stream_has_no_cors_headers(service: Client, method: str) -> None:
 
 def test_slow_reader_does_not_block_others(service: Client) -> None:
     """A client that does not read loses events and gets their number; others get all of them at once."""
-    with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as executor:
+    with open_event_stream(service) as slow, open_event_stream(service) as quick, ThreadPoolExecutor() as executor:
         received = executor.submit(read_until, quick, rb'"endpoint": "health"')
         for _ in range(1_500):
             assert noise(service).status == 404
@@ -98,7 +98,7 @@ def test_slow_reader_does_not_block_others(service: Client) -> None:
 def test_stalled_readers_are_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients whose connection is open but stalled are disconnected."""
     monkeypatch.setenv("STALLED_SECONDS", "1")
-    with run_fixed_service(tmp_path) as service, watching(service):
+    with run_fixed_service(tmp_path) as service, open_event_stream(service):
         assert _readers(service) == 1
         deadline = time.monotonic() + 20
         while _readers(service):
@@ -108,7 +108,7 @@ def test_stalled_readers_are_disconnected(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_disconnected_readers_are_removed(service: Client) -> None:
     """A closed connection is not counted any more."""
-    with watching(service):
+    with open_event_stream(service):
         assert _readers(service) >= 1
     deadline = time.monotonic() + 20
     while _readers(service):  # it is noticed with the next heartbeat, a fifth of a second later
@@ -156,7 +156,7 @@ def test_readers_are_counted_by_client_network(service: Client) -> None:
     """Another reader from the same network gets an error."""
     with ExitStack() as stack:
         for _ in range(25):
-            stack.enter_context(watching(service))
+            stack.enter_context(open_event_stream(service))
         response = service.request("/monitor")
         assert (response.status, response.headers["retry-after"]) == (429, "60")
         assert "access-control-allow-origin" not in response.headers

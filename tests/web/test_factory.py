@@ -12,8 +12,8 @@ import pytest
 
 from tests.archives.clients.records import response
 from tests.cli.run import unlost
-from tests.neighbours import pywb
-from tests.neighbours.process import free_port
+from tests.external import pywb
+from tests.external.process import free_port
 from unlost.aggregate import CacheControl, RoutingOptions, describe_archives
 from unlost.logs import UpstreamLogEntry, read_upstream_log
 from unlost.mementomap import build_filter, build_map
@@ -45,22 +45,22 @@ class Environment:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """Run the archives and build their maps and filters."""
     folder = tmp_path_factory.mktemp("world")
-    chance = random.Random(5)  # noqa: S311
+    rng = random.Random(5)  # noqa: S311
     held, warcs = [], []
     for number in range(3):
-        pages = chance.sample(PAGES, 10)
+        pages = rng.sample(PAGES, 10)
         warc = folder / f"{number}.warc.gz"
         records = [
-            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{index}Z", b"<p>hello</p>")
+            response(page, f"20{10 + rng.randrange(9)}-02-10T00:00:0{index}Z", b"<p>hello</p>")
             for page in pages
-            for index in range(chance.randint(1, 3))
+            for index in range(rng.randint(1, 3))
         ]
         warc.write_bytes(b"".join(records))
         build_map([warc], folder / f"{number}.ukvs")
         build_filter([warc], folder / f"{number}.filter")
         held.append(frozenset(pages))
         warcs.append(warc)
-    with pywb.serving_warcs(warcs, folder) as servers:
+    with pywb.serve_warcs(warcs, folder) as servers:
         archives = tuple(
             replace(
                 server.archive(f"a{number}"),
@@ -156,9 +156,9 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
     problems = Problems()
     responses: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
     assert (problems.total, len(responses)) == (0, 3 * len(PAGES))
-    assert {answer.reason for answer in responses} == {"learned"}
+    assert {response.reason for response in responses} == {"learned"}
     for number, held in enumerate(environment.held):
-        hits = {answer.uri for answer in responses if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
+        hits = {response.uri for response in responses if (response.archive, response.outcome) == (f"a{number}", "hit")}
         assert hits == held
     everything = tmp_path / "all.ukvs"
     everything.write_text('!context ["https://git.io/mementomap"]\nexample,* 100\n')

@@ -136,7 +136,7 @@ def test_clock_jump_suspends_retention(tmp_path: Path) -> None:
         service = JobService.create(
             jobs, JobFolders(tmp_path / "work"), LinkSigner(b"x" * 32), MailOutbox(database), ("a",)
         )
-        waiting = Waiting()
+        waiting = BlockingClock()
         number = jobs.submit(ORDER).number
         looking = asyncio.create_task(service.run_retention(waiting))
         await waiting.looked()
@@ -157,7 +157,7 @@ def test_clock_jump_suspends_retention(tmp_path: Path) -> None:
     database.close()
 
 
-class Waiting:
+class BlockingClock:
     """A clock whose sleep blocks until the test continues."""
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class Waiting:
         await self._reached.wait()
 
 
-def coded(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> str:
+def client_hash(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> str:
     """Return the client hash of a request with these X-Forwarded-For headers from an address."""
     headers = [(b"x-forwarded-for", line) for line in lines]
     return clients.client_hash(Request({"type": "http", "headers": headers, "client": (by, 1)}))
@@ -189,7 +189,7 @@ def coded(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> st
 
 def test_client_address_is_taken_from_trusted_proxy() -> None:
     """The last address of the last header counts; earlier ones may be forged."""
-    code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
+    code = partial(client_hash, ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
     assert code(b"192.0.2.1", by="::ffff:127.0.0.9") == code(b"192.0.2.1")
@@ -200,7 +200,7 @@ def test_client_address_is_taken_from_trusted_proxy() -> None:
 def test_client_address_behind_several_trusted_proxies() -> None:
     """The last address that is not a trusted proxy counts."""
     own = [ip_network(each) for each in ("127.0.0.1", "10.0.0.0/24", "2001:db8:1::/64")]
-    code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=own))
+    code = partial(client_hash, ClientIdentifier(LinkSigner(b"x" * 32), proxies=own))
     visitor = code(b"192.0.2.1")
     assert code(b"192.0.2.1, 10.0.0.7") == code(b"192.0.2.1", b"10.0.0.7, 2001:db8:1::2") == visitor
     forged = [b"6.6.6.6, 192.0.2.1, 10.0.0.7", b"10.0.0.7, 192.0.2.1", b"127.0.0.1,10.0.0.8,192.0.2.1,10.0.0.7"]

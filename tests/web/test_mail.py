@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.external.smtp_sink import PASSWORD, USER, run_smtp_sink
 from tests.jobs.in_memory_store import ORDER
 from tests.jobs.service_process import ORDER as SENT
 from tests.jobs.service_process import run_service
-from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
 from tests.recovery.sample_site import sample_site, serve_site
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
@@ -64,27 +64,27 @@ def server(scheme: str, port: int, ca: Path | None, password: str = PASSWORD) ->
 @pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("smtps", "smtps"), ("none", "smtp+plain")])
 def test_email_is_delivered(tmp_path: Path, tls: str, scheme: str) -> None:
     """By STARTTLS, by implicit TLS, and locally without TLS."""
-    with receiving(tmp_path, tls=tls) as sink:
+    with run_smtp_sink(tmp_path, tls=tls) as sink:
         server(scheme, sink.port, sink.ca).send(letter())
-    assert [each["Subject"] for each in sink.got] == ["x"]
+    assert [each["Subject"] for each in sink.messages] == ["x"]
 
 
 def test_nothing_is_sent_without_tls(tmp_path: Path) -> None:
     """A server without TLS or with an untrusted certificate gets neither email nor password."""
-    with receiving(tmp_path, tls="none") as sink, pytest.raises(MailError, match="STARTTLS"):
+    with run_smtp_sink(tmp_path, tls="none") as sink, pytest.raises(MailError, match="STARTTLS"):
         server("smtp", sink.port, None).send(letter())
-    with receiving(tmp_path) as sink, pytest.raises(MailError, match="certificate"):
+    with run_smtp_sink(tmp_path) as sink, pytest.raises(MailError, match="certificate"):
         server("smtp", sink.port, None).send(letter())
-    with receiving(tmp_path, cert_for="127.0.0.2") as sink, pytest.raises(MailError, match="certificate"):
+    with run_smtp_sink(tmp_path, cert_for="127.0.0.2") as sink, pytest.raises(MailError, match="certificate"):
         server("smtp", sink.port, sink.ca).send(letter())
-    assert sink.got == []
+    assert sink.messages == []
     with pytest.raises(UsageError, match="everybody to read"):
         parse_mail_server("smtp+plain://me@localhost", "a@b")
 
 
 def test_login_error_does_not_contain_the_password(tmp_path: Path) -> None:
     """The repr of the server does not contain it, either."""
-    with receiving(tmp_path) as sink:
+    with run_smtp_sink(tmp_path) as sink:
         wrong = server("smtp", sink.port, sink.ca, "wrong-secret")
         with pytest.raises(MailError, match="refused the login") as raised:
             wrong.send(letter())
@@ -108,11 +108,11 @@ def test_emails_contain_no_customer_text(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], name: str
 ) -> None:
     """No name, path or credentials of a URL; the host is shortened, marked as code, and not in the subject."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     host = f"{'call-0800-now.' * 5}evil.example"
     sent = {"url": f"http://log-in:here@{host}/your-account-is-locked?now", "mail": "me@example.org", "name": name}
     jobs.submit(parse_order(sent, ()))
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     message = texts.render_message(due, "unlost@example.org", clock.now())
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
@@ -127,9 +127,9 @@ def test_emails_contain_no_customer_text(
 
 def test_emails_have_unsubscribe_links(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """By headers (RFC 8058) and by a link, whose URL is not wrapped."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(ORDER)
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     message = texts.render_message(due, "unlost@example.org", clock.now())
     raw = message.as_bytes(policy=message.policy).decode()
     (stop,) = re.findall(r"^List-Unsubscribe: <(https://recover\.example\.org/mail/stop/[\w-]+)>\r$", raw, re.MULTILINE)
@@ -140,12 +140,12 @@ def test_emails_have_unsubscribe_links(post: tuple[JobStore, MailOutbox, MailRen
 
 def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """Every email has its link in text and HTML; user input is escaped and does not change headers."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     evil = replace(ORDER, name="<b>Me</b>", url="http://lost.example/?a=<script>&b")
     number = jobs.submit(evil).number
     with (
-        receiving(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        run_smtp_sink(tmp_path) as sink,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         assert sending.send_batch()
         clock.advance(86_400)
@@ -165,11 +165,11 @@ def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualCloc
         jobs.change(number, lambda job, now: states.fail(job, 2, now, "no archive"))
         assert sending.send_batch()
         assert not sending.send_batch()
-    subjects = [each["Subject"] for each in sink.got]
+    subjects = [each["Subject"] for each in sink.messages]
     assert [subject.partition(":")[0] for subject in subjects] == [
         f"Confirm your order no. {number}", "Recovered", "Still to be picked up", "Not recovered"
     ]  # fmt: skip
-    for each in sink.got:
+    for each in sink.messages:
         plain, html = each.get_body(("plain",)), each.get_body(("html",))
         assert plain is not None
         assert html is not None
@@ -179,8 +179,8 @@ def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualCloc
         assert "<script>" not in html.get_content()
         assert "<b>" not in html.get_content()
         assert (each["To"], each["Auto-Submitted"]) == ("me@example.org", "auto-generated")
-    assert len({each["Message-ID"] for each in sink.got}) == 4
-    complete = sink.got[1].get_body(("plain",))
+    assert len({each["Message-ID"] for each in sink.messages}) == 4
+    complete = sink.messages[1].get_body(("plain",))
     assert complete is not None
     assert "12 files" in complete.get_content()
     assert "a gave no whole list" in complete.get_content()
@@ -190,24 +190,24 @@ def test_temporary_failure_is_retried(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Temporary errors are retried, permanent ones are not; logs contain no links or passwords."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(ORDER)
     jobs.submit(replace(ORDER, mail="nobody@example.org"))
     with (
-        receiving(tmp_path) as sink,
+        run_smtp_sink(tmp_path) as sink,
         caplog.at_level(logging.INFO),
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
-        sink.full_for = "me@example.org"
+        sink.full_mailbox = "me@example.org"
         assert sending.send_batch()
-        sink.full_for = ""
+        sink.full_mailbox = ""
         assert not sending.send_batch(), "one waits, one is given up"
         clock.advance(61)
         assert sending.send_batch()
-        assert [each["To"] for each in sink.got] == ["me@example.org"]
+        assert [each["To"] for each in sink.messages] == ["me@example.org"]
         clock.advance(86_400)
         assert not sending.send_batch()
-    assert letters.count_waiting() == 0
+    assert outbox.count_waiting() == 0
     assert "452" in caplog.text
     assert "given up" in caplog.text
     assert "/jobs/" not in caplog.text
@@ -216,33 +216,33 @@ def test_temporary_failure_is_retried(
 
 def test_connections_are_reused(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """A hundred emails use a few connections; a connection that the server closed is reopened."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.rules.set_limits(OrderLimits(per_mail=0, per_client=0, per_address=0))
     for number in range(100):
         jobs.submit(replace(ORDER, mail=f"{number}@gmail.com"))
     with (
-        receiving(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        run_smtp_sink(tmp_path) as sink,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         while sending.send_batch():
             pass
-        assert sorted(each["To"] for each in sink.got) == sorted(f"{n}@gmail.com" for n in range(100))
+        assert sorted(each["To"] for each in sink.messages) == sorted(f"{n}@gmail.com" for n in range(100))
         assert len(sink.connections) <= 4
-    with receiving(tmp_path) as first:
+    with run_smtp_sink(tmp_path) as first:
         connections = SmtpConnectionPool(server("smtp", first.port, first.ca))
         connections.send(letter())
         for each in connections._idle:
             each.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
         connections.send(letter())
         connections.close()
-    assert (len(first.got), len(first.connections)) == (2, 2)
+    assert (len(first.messages), len(first.connections)) == (2, 2)
 
 
 def test_unrenderable_email_does_not_block_others(
     post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dropped, and the next one is sent."""
-    jobs, letters, texts, clock = post
+    jobs, outbox, texts, clock = post
     jobs.submit(replace(ORDER, mail="odd@example.org"))
     jobs.submit(ORDER)
     write = MailRenderer.render_message
@@ -254,13 +254,13 @@ def test_unrenderable_email_does_not_block_others(
 
     monkeypatch.setattr(MailRenderer, "render_message", faulty)
     with (
-        receiving(tmp_path) as sink,
-        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        run_smtp_sink(tmp_path) as sink,
+        closing(MailSender(outbox, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         while sending.send_batch():
             pass
-    assert [each["To"] for each in sink.got] == ["me@example.org"]
-    assert letters.count_waiting() == 0
+    assert [each["To"] for each in sink.messages] == ["me@example.org"]
+    assert outbox.count_waiting() == 0
 
 
 @given(
@@ -286,14 +286,14 @@ def test_email_is_rendered_for_any_order(mail: str, name: str, host: str) -> Non
 
 def test_service_sends_emails(tmp_path: Path) -> None:
     """The link in an email opens the confirmation page; no secret is logged."""
-    with serve_site(sample_site()) as lost, receiving(tmp_path) as sink:
+    with serve_site(sample_site()) as lost, run_smtp_sink(tmp_path) as sink:
         more = ("--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org")
         secret = {"UNLOST_SMTP_PASSWORD": PASSWORD}
         registry = lost.registry(tmp_path)
         with run_service(tmp_path, registry, *more, "--smtp-ca", str(sink.ca), "--workers", "0", env=secret) as service:
             key = service.request("POST", "/api/jobs", SENT).json["key"]
-            wait_until(lambda: bool(sink.got))
-            body = sink.got[0].get_body(("plain",))
+            wait_until(lambda: bool(sink.messages))
+            body = sink.messages[0].get_body(("plain",))
             assert body is not None
             link = re.findall(r"http://127\.0\.0\.1:\d+(/jobs/confirm/\S+)", body.get_content())[0]
             visitor = Visitor(service)
@@ -308,20 +308,20 @@ def test_service_sends_emails(tmp_path: Path) -> None:
 
 def test_removed_job_gets_no_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """Error messages of the mail server are deleted and not stored later."""
-    jobs, letters, *_ = post
+    jobs, outbox, *_ = post
     number = jobs.submit(ORDER).number
-    (due,) = letters.claim()
-    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=False)
+    (due,) = outbox.claim()
+    outbox.record_failure(due, f"550 no such user {ORDER.mail}", is_final=False)
     jobs.change(number, states.remove)
-    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=True)
-    assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
+    outbox.record_failure(due, f"550 no such user {ORDER.mail}", is_final=True)
+    assert [(each.mail, each.message, each.due) for each in outbox.log(number)] == [("", "", None)]
 
 
 def test_international_host_in_email(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """It is shown in Unicode in emails and in ASCII in file names."""
-    jobs, letters, texts, _ = post
+    jobs, outbox, texts, _ = post
     job = jobs.submit(parse_order({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
-    (due,) = letters.claim()
+    (due,) = outbox.claim()
     body = texts.render_message(due, "unlost@example.org", 0.0).get_body(("plain",))
     assert body is not None
     assert "`xn--bcher-kva.example`" in body.get_content()

@@ -44,12 +44,12 @@ def away(file: Path) -> None:
     file.mkdir()
 
 
-def damaged(file: Path) -> None:
+def damage_database(file: Path) -> None:
     """Replace the database by another file."""
     file.write_bytes(b"not a database " * 1_000)
 
 
-@pytest.mark.parametrize("harm", [away, damaged])
+@pytest.mark.parametrize("harm", [away, damage_database])
 def test_database_errors_are_not_exposed(
     database: Database, tmp_path: Path, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,9 +10,9 @@ FOUND = AggregateResult("http://example.com/", Mementos(), (), (), 1.0, 2.0)
 
 def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions = RoutingOptions()) -> int:  # noqa: B008
     """Return how many of the responses, for different base URLs, remain cached."""
-    kept = ResponseCache(CAPACITY)
+    stored = ResponseCache(CAPACITY)
     for number in range(count):
-        kept.get_or_render(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
+        stored.get_or_render(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
     rendered_anew = 0
 
     def render() -> tuple[bytes, list[Header]]:
@@ -22,7 +22,7 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions
 
     # From last to first: a new rendering evicts only the oldest entry.
     for number in reversed(range(count)):
-        kept.get_or_render(FOUND, wish, "link", f"http://{number}", render)
+        stored.get_or_render(FOUND, wish, "link", f"http://{number}", render)
         if rendered_anew:
             return count - 1 - number
     return count
@@ -31,12 +31,12 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions
 def test_size_includes_bodies_headers_and_options() -> None:
     """Requests with many different hosts do not exceed the capacity."""
     assert kept_of(100, b"", []) == 100
-    for body, headers, wish in (
+    for body, headers, options in (
         (b"x" * 20_000, [], RoutingOptions()),
         (b"", [(b"link", b"x" * 20_000)], RoutingOptions()),
         (b"", [], RoutingOptions(frozenset(f"{number:040}.example" for number in range(160)))),
     ):
-        assert 20 < kept_of(500, body, headers, wish) <= CAPACITY // 20_000
+        assert 20 < kept_of(500, body, headers, options) <= CAPACITY // 20_000
     assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
 
 

@@ -87,7 +87,7 @@ def _http(date: str) -> str:
     )
 
 
-def copies_of(client: Client, page: str, **headers: str) -> str:
+def mementos_text(client: Client, page: str, **headers: str) -> str:
     """Return the mementos of a page as text; empty if there are none."""
     response = client.request(f"/timemap/text/{page}", headers=headers)
     assert response.status in (200, 404)
@@ -100,12 +100,12 @@ def test_routing_queries_only_holders_and_loses_nothing(environment: Environment
     log = environment.folder / "up.ndjson"
     with run_process(*environment.serving("--log-upstream", str(log))) as process:
         client = wait_for_client(process)
-        routed = {page: copies_of(client, page) for page in PAGES}
+        routed = {page: mementos_text(client, page) for page in PAGES}
         assert environment.requests == {"a": 2, "b": 2, "c": 1}
-        assert routed == {page: copies_of(client, page, Prefer="broadcast") for page in PAGES}
+        assert routed == {page: mementos_text(client, page, Prefer="broadcast") for page in PAGES}
         assert environment.requests == {"a": 2 + 4, "b": 2 + 4, "c": 1 + 4}
         assert routed["http://all.example/"].count("\n") == 4
-        copies_of(client, PAGES[0])
+        mementos_text(client, PAGES[0])
         assert environment.requests.total() == 17, "it was kept"
         archives = json.loads(client.request("/about").text)["archives"]
         assert [(each["why"], each["routed"]["asked"]) for each in archives] == [
@@ -131,7 +131,7 @@ def test_disk_cache_is_shared_and_persistent(environment: Environment) -> None:
     """A server with the same home has the cached results, including misses; several may run at once."""
     with run_process(*environment.serving()) as first:
         client = wait_for_client(first)
-        before = {page: copies_of(client, page) for page in PAGES}
+        before = {page: mementos_text(client, page) for page in PAGES}
         first.send_signal(signal.SIGTERM)
         assert first.wait(10) == 0
     requests = environment.requests.total()
@@ -139,5 +139,5 @@ def test_disk_cache_is_shared_and_persistent(environment: Environment) -> None:
         for process in (second, third):
             client = wait_for_client(process)
             only = {"Cache-Control": "only-if-cached"}
-            assert {page: copies_of(client, page, **only) for page in PAGES} == before
+            assert {page: mementos_text(client, page, **only) for page in PAGES} == before
     assert environment.requests.total() == requests

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import UNLOST, unlost
-from tests.neighbours.process import free_port
+from tests.external.process import free_port
 from tests.waiting import wait_until
 from tests.web.client import ROOT, Client, is_ready
 from tests.web.fixed_results import PAGE

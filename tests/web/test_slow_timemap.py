@@ -42,7 +42,7 @@ def test_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
     try:
         with run_process(command, environment) as process:
             client = wait_for_client(process)
-            begun = time.monotonic()
+            start = time.monotonic()
             for path in (f"/timegate/{PAGE}", f"/memento/2014/{PAGE}"):
                 response = client.request(path)
                 assert (response.status, response.headers["location"]) == (
@@ -51,7 +51,7 @@ def test_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
                 )
                 assert "x-memento-count" not in response.headers, "it is not known"
                 assert client.request(path, "HEAD").status == 302
-            assert time.monotonic() - begun < 5, "half of the deadline"
+            assert time.monotonic() - start < 5, "half of the deadline"
     finally:
         ended.set()
         server.shutdown()

@@ -79,6 +79,6 @@ def test_no_memento_is_lost_while_requests_wait(slow: tuple[Load, Path], options
     with run_process(command, environment) as process, ThreadPoolExecutor(CLIENTS) as clients:
         client = wait_for_client(process)
         pages = [f"/timemap/link/http://site{number}.example/" for number in range(2 * CLIENTS)]
-        answers = list(clients.map(client.request, pages))
-    assert {(each.status, each.headers["x-memento-count"]) for each in answers} == {(200, "1")}
+        responses = list(clients.map(client.request, pages))
+    assert {(each.status, each.headers["x-memento-count"]) for each in responses} == {(200, "1")}
     assert 0.7 * most < load.most <= most

@@ -36,7 +36,7 @@ def links(response: HttpResponse) -> LinkFormatTimeMap:
     return found
 
 
-def listed(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
+def parse_timemap(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
     """Parse the TimeMap."""
     problems = Problems()
     found = read_timemap(service.request(f"/timemap/link/{page}").body, problems)
@@ -126,7 +126,7 @@ def test_timegate_links_dated_mementos_and_the_selected_one(service: Client) -> 
 def test_timegate_first_and_last_are_those_of_the_timemap(service: Client, page: str, date: str | None) -> None:
     """One of each in both."""
     first, last = ends(links(timegate(service, date, page)))
-    assert (first, last) == ends(listed(service, page))
+    assert (first, last) == ends(parse_timemap(service, page))
     assert (len(first), len(last)) == (1, 1)
 
 
@@ -165,7 +165,7 @@ def test_memento_with_future_date_is_not_the_last(service: Client, date: str | N
     """It is selected only for a date in the future; TimeMaps list it after the last."""
     page = "http://future.example/"
     assert header(timegate(service, date, page), "Location") == f"http://a.org/web/{expected}/{page}"
-    found = listed(service, page)
+    found = parse_timemap(service, page)
     assert [(each.datetime[:4], each.first, each.last) for each in found.mementos] == [
         ("2014", True, False),
         ("2020", False, True),
@@ -183,7 +183,7 @@ def test_timemap(service: Client) -> None:
     """200 with a Content-Type; link-format with original, self, TimeGate, and a datetime for each memento."""
     response = service.request(MAP)
     assert (response.status, header(response, "Content-Type")) == (200, "application/link-format")
-    found = listed(service)
+    found = parse_timemap(service)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
     assert found.self_link is not None
     assert found.self_link.uri == f"{service.base}{MAP}"
@@ -202,4 +202,4 @@ def test_memento(service: Client) -> None:
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
     assert f"{service.base}{MAP}" in [each.uri for each in found.timemaps]
     assert DATES[2] in [each.datetime for each in found.mementos]
-    assert ends(found) == ends(listed(service))
+    assert ends(found) == ends(parse_timemap(service))

@@ -9,8 +9,8 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.cli.run import unlost
+from tests.external.smtp_sink import PASSWORD, USER, SmtpSink, run_smtp_sink
 from tests.jobs.service_process import ServiceProcess, run_service
-from tests.neighbours.smtp_sink import PASSWORD, USER, Sink, receiving
 from tests.recovery.sample_site import SiteArchives, sample_site, serve_site
 from tests.recovery.site import Site
 from tests.waiting import wait_until
@@ -25,7 +25,7 @@ class PagesEnvironment:
 
     service: ServiceProcess
     lost: SiteArchives
-    sink: Sink
+    sink: SmtpSink
 
     def wait_for_mail(self, mail: str, about: str) -> str:
         """Wait for an email to an address with a word in its subject, and return its text."""
@@ -33,7 +33,7 @@ class PagesEnvironment:
         def found() -> list[str]:
             return [
                 each.get_body(("plain",)).get_content()  # type: ignore[union-attr]
-                for each in tuple(self.sink.got)
+                for each in tuple(self.sink.messages)
                 if each["To"] == mail and about in each["Subject"]
             ]
 
@@ -52,7 +52,7 @@ def run_environment(folder: Path, site: Site | None = None, *more: str) -> Itera
     """Run the environment, with an administrator."""
     with ExitStack() as stack:
         lost = stack.enter_context(serve_site(site or sample_site()))
-        sink = stack.enter_context(receiving(folder))
+        sink = stack.enter_context(run_smtp_sink(folder))
         done = unlost(
             "serve", "--set-admin", ADMIN, "--jobs", str(folder / "jobs"), env={"UNLOST_ADMIN_PASSWORD": ADMIN_PASSWORD}
         )

@@ -19,20 +19,20 @@ KINDS: dict[str, Draw] = {
 
 def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float, float, float]]:
     """Simulate a queue; return the actual and the estimated start of each job."""
-    chance = random.Random(seed)  # noqa: S311
-    past = [draw(chance) for _ in range(50)]
+    rng = random.Random(seed)  # noqa: S311
+    past = [draw(rng) for _ in range(50)]
     # It was busy for long: each worker is somewhere within its job, in long ones more likely than in short ones.
     free = []
     for _ in range(workers):
-        longest = max((draw(chance) for _ in range(20)), key=lambda seconds: chance.random() ** (1 / seconds))
-        free.append(chance.uniform(0, longest))
+        longest = max((draw(rng) for _ in range(20)), key=lambda seconds: rng.random() ** (1 / seconds))
+        free.append(rng.uniform(0, longest))
     heapq.heapify(free)
     found = []
     for place in range(1, waiting + 1):
         estimate = estimate_start(place, workers, workers, past)
         assert estimate is not None
         begins = heapq.heappop(free)
-        heapq.heappush(free, begins + draw(chance))
+        heapq.heappush(free, begins + draw(rng))
         found.append((begins, *estimate))
     return found
 

@@ -53,20 +53,20 @@ def admin_forms(key: str) -> list[str]:
 def test_forged_forms_are_rejected(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
     """Without a token, with another visitor's, and from another site."""
     state = environment.service.status(key)
-    stranger, other = Visitor(environment.service), Visitor(environment.service)
-    stranger.get("/recover")
+    anonymous, other = Visitor(environment.service), Visitor(environment.service)
+    anonymous.get("/recover")
     other.get("/recover")
-    assert stranger.token != other.token
+    assert anonymous.token != other.token
     for path in [*public_forms(environment.service, key), "/admin/login"]:
-        assert stranger.post(path, {"token": ""}).status == 403, path
-        assert stranger.post(path, {"token": other.token}).status == 403, path
-        assert Visitor(environment.service).post(path, {"token": stranger.token}).status == 403, path
-        assert stranger.post(path, {}, Sec_Fetch_Site="cross-site").status == 403, path
-        assert stranger.post(path, {"token": "ü"}).status == 403, path
+        assert anonymous.post(path, {"token": ""}).status == 403, path
+        assert anonymous.post(path, {"token": other.token}).status == 403, path
+        assert Visitor(environment.service).post(path, {"token": anonymous.token}).status == 403, path
+        assert anonymous.post(path, {}, Sec_Fetch_Site="cross-site").status == 403, path
+        assert anonymous.post(path, {"token": "ü"}).status == 403, path
     for path in admin_forms(key):
-        assert admin.post(path, {"token": stranger.token}).status == 403, path
+        assert admin.post(path, {"token": anonymous.token}).status == 403, path
         assert admin.post(path, {}, Sec_Fetch_Site="same-site").status == 403, path
-        outside = stranger.post(path, {})
+        outside = anonymous.post(path, {})
         assert (outside.status, outside.headers.get("location")) == (303, "/admin/login"), path
     # A token of a page that everybody can see is none of the administrator's, even in the same browser.
     admin_token = admin.token
@@ -146,17 +146,17 @@ VALUES = (
 
 def test_fuzz(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
     """Random forms never cause an internal error or a redirect to another site."""
-    chance = random.Random(1208)  # noqa: S311
-    stranger = Visitor(environment.service)
-    stranger.get("/recover")
+    rng = random.Random(1208)  # noqa: S311
+    anonymous = Visitor(environment.service)
+    anonymous.get("/recover")
     mine = [path for path in public_forms(environment.service, key) if not path.endswith("/delete")]
-    theirs = [path for path in admin_forms(key) if not path.endswith(("/logout", "/delete"))]
+    reference = [path for path in admin_forms(key) if not path.endswith(("/logout", "/delete"))]
     for number in range(300):
-        visitor, path = (stranger, chance.choice(mine)) if number % 2 else (admin, chance.choice(theirs))
+        visitor, path = (anonymous, rng.choice(mine)) if number % 2 else (admin, rng.choice(reference))
         pairs = []
-        for _ in range(chance.randrange(1, 12)):
-            random_text = "".join(chance.choices(string.printable, k=9))
-            pairs.append((chance.choice(FIELDS), chance.choice([*VALUES, random_text])))
+        for _ in range(rng.randrange(1, 12)):
+            random_text = "".join(rng.choices(string.printable, k=9))
+            pairs.append((rng.choice(FIELDS), rng.choice([*VALUES, random_text])))
         response = visitor.post(path, pairs)
         assert response.status < 500, (number, path, pairs)
         assert response.status in (200, 303, 400, 404, 409, 429), (number, path, response.status)

@@ -33,7 +33,7 @@ class _Others(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def others() -> Iterator[int]:
+def foreign_host() -> Iterator[int]:
     """Run a foreign host."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Others) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -44,9 +44,9 @@ def others() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PagesEnvironment, str]]:
+def evil(foreign_host: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PagesEnvironment, str]]:
     """Recover the malicious site; yield the environment and the URL of its page."""
-    with run_environment(tmp_path_factory.mktemp("hostile"), hostile(others)) as environment:
+    with run_environment(tmp_path_factory.mktemp("hostile"), hostile(foreign_host)) as environment:
         job = environment.service.request(
             "POST", "/api/jobs", {"url": "lost.example", "mail": "a@example.org"}, is_admin=True
         )
@@ -67,7 +67,7 @@ def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[B
         yield context
 
 
-def visited(
+def visit_all_pages(
     context: BrowserContext, preview: str, *, unsafely: bool = False, lets_frame: bool = False
 ) -> tuple[set[str], list[str]]:
     """Open every page of the preview; return what pages obtained, and requests outside of the preview.
@@ -118,11 +118,11 @@ def test_hostile_site_is_sandboxed(operator: BrowserContext, evil: tuple[PagesEn
     preview = preview_of(operator.new_page(), preview_url)
     _Others.requests.clear()
     for lets_frame in (False, True):
-        stolen, outside = visited(operator, preview, lets_frame=lets_frame)
+        stolen, outside = visit_all_pages(operator, preview, lets_frame=lets_frame)
         assert (stolen, outside, _Others.requests) == (set(), [], [])
     assert environment.service.request("GET", "/health").status == 200
     # The control: the same pages, without the policy, do all of that.
-    stolen, outside = visited(operator, preview, unsafely=True, lets_frame=True)
+    stolen, outside = visit_all_pages(operator, preview, unsafely=True, lets_frame=True)
     assert {"script", "cookie", "admin", "worker", "form", "refresh"} <= stolen
     assert "frame" in stolen, "the page of an administrator who is logged in was read in a frame"
     assert "/admin" in outside
@@ -141,8 +141,8 @@ def test_preview_frame_cannot_navigate_away(operator: BrowserContext, evil: tupl
     expect(page.frame_locator("iframe").get_by_text("page refresh")).to_be_visible()
     assert page.title() == "Preview of lost.example"
     for path in ("admin", "recover", "jobs/" + key):
-        answer = evil[0].service.request("GET", f"/{path}")
-        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-        assert "access-control-allow-origin" not in answer.headers
+        response = evil[0].service.request("GET", f"/{path}")
+        assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+        assert "access-control-allow-origin" not in response.headers
     gone = evil[0].service.request("GET", urlsplit(preview).path + "nothing.html")
     assert (gone.status, gone.headers["content-security-policy"].startswith("sandbox;")) == (404, True)

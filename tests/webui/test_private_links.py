@@ -148,10 +148,10 @@ def test_emails_in_german(environment: PagesEnvironment) -> None:
     assert sent.status == 303
     text = environment.wait_for_mail("deutsch@example.org", "Bitte bestätigen")
     assert "Guten Tag," in text
-    stranger = Visitor(environment.service)
+    anonymous = Visitor(environment.service)
     link = environment.link("deutsch@example.org", "Bitte bestätigen").removeprefix(environment.service.base)
     assert link.endswith("?lang=de")
-    assert "Ja, anfangen" in stranger.get(link).body.decode()
+    assert "Ja, anfangen" in anonymous.get(link).body.decode()
 
 
 def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> None:

@@ -15,21 +15,21 @@ from unlost.webui import HoldingsSummary, create_environment, summarize_holdings
 
 
 @pytest.fixture(scope="module")
-def lost() -> Iterator[SiteArchives]:
+def site_archives() -> Iterator[SiteArchives]:
     """Run the archives of a small site."""
     with serve_site(sample_site()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def service(lost: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+def service(site_archives: SiteArchives, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("unlisted")
-    with run_service(folder, lost.registry(folder)) as found:
+    with run_service(folder, site_archives.registry(folder)) as found:
         yield found
 
 
-def finished(service: ServiceProcess, archives: Mapping[str, object]) -> str:
+def finished_job_page(service: ServiceProcess, archives: Mapping[str, object]) -> str:
     """Return the page of a job without recovered resources and with these figures of archives."""
     database = Database(file_url(service.folder / "jobs" / "jobs.sqlite"))
     jobs = JobStore(database)
@@ -59,10 +59,10 @@ def test_unlisted_archives_from_figures() -> None:
 
 def test_job_without_recovered_resources(service: ServiceProcess) -> None:
     """The page names the archives that could not be listed, with the reason."""
-    known = finished(service, {"a": {"lists": {"done": 1}}})
+    known = finished_job_page(service, {"a": {"lists": {"done": 1}}})
     assert "No archive that we asked has anything of it." in known
     assert "could not be listed" not in known
-    unknown = finished(service, {"a": {"lists": {"done": 1}}, "b": {"lists": {"not-now": 1}}})
+    unknown = finished_job_page(service, {"a": {"lists": {"done": 1}}, "b": {"lists": {"not-now": 1}}})
     assert "No archive that we asked has anything" not in unknown
     assert "These could not be listed, and may have something:" in unknown
     assert "b: not queried, since a rate limit or block is in force" in unknown

@@ -18,7 +18,7 @@ LIMIT = 1 << 20
 PAGE = b"<p>hello</p>\n" * 20
 
 
-def chunked(data: bytes, size: int = 50) -> bytes:
+def encode_chunks(data: bytes, size: int = 50) -> bytes:
     """Return data in chunks."""
     parts = [data[at : at + size] for at in range(0, len(data), size)]
     return b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
@@ -35,14 +35,14 @@ def decode(data: bytes, transfer: str = "", content: str = "", limit: int = LIMI
 @pytest.mark.parametrize(
     ("data", "transfer", "content"),
     [
-        (chunked(PAGE), "chunked", ""),
-        (chunked(PAGE).replace(b"\r\n", b"\n"), "Chunked", ""),
+        (encode_chunks(PAGE), "chunked", ""),
+        (encode_chunks(PAGE).replace(b"\r\n", b"\n"), "Chunked", ""),
         (gzip.compress(PAGE), "", "x-gzip"),
         (brotli.compress(PAGE), "", "br"),
-        (chunked(gzip.compress(PAGE)), "chunked", "gzip"),
-        (chunked(gzip.compress(zlib.compress(PAGE))), "gzip, chunked", "deflate"),
+        (encode_chunks(gzip.compress(PAGE)), "chunked", "gzip"),
+        (encode_chunks(gzip.compress(zlib.compress(PAGE))), "gzip, chunked", "deflate"),
         (zlib.compress(gzip.compress(PAGE)), "", "gzip, deflate"),
-        (gzip.compress(chunked(PAGE)), "chunked, gzip", ""),
+        (gzip.compress(encode_chunks(PAGE)), "chunked, gzip", ""),
     ],
 )
 def test_codings_are_decoded(data: bytes, transfer: str, content: str) -> None:
@@ -61,8 +61,8 @@ def test_uncoded_body_is_unchanged(transfer: str, content: str, data: bytes) -> 
     ("data", "transfer", "content"),
     [
         (gzip.compress(PAGE)[:-9], "", "gzip"),
-        (chunked(PAGE)[:-40], "chunked", ""),
-        (chunked(gzip.compress(PAGE)[:-9]), "chunked", "gzip"),
+        (encode_chunks(PAGE)[:-40], "chunked", ""),
+        (encode_chunks(gzip.compress(PAGE)[:-9]), "chunked", "gzip"),
     ],
 )
 def test_truncated_body_is_returned_as_far_as_it_goes(data: bytes, transfer: str, content: str) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.archives.archive_files import digest_of, page, revisit, write
 from tests.archives.helpers import make_http_client
-from tests.neighbours import nginx
-from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from tests.neighbours.common_crawl import Crawl, rows_of, serving
+from tests.external import nginx
+from tests.external.common_crawl import CommonCrawl as FakeCommonCrawl
+from tests.external.common_crawl import Crawl, fake_common_crawl, read_rows
 from unlost.archives import CommonCrawlClient
 from unlost.registry import Archive, ArchiveKind
 
@@ -56,11 +56,11 @@ def warcs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def data_port(warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Return the port at which nginx serves the WARCs."""
-    with nginx.serving(warcs, tmp_path_factory.mktemp("nginx")) as port:
+    with nginx.serve_folder(warcs, tmp_path_factory.mktemp("nginx")) as port:
         yield port
 
 
-Asked = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
+Scenario = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
 
 
 @asynccontextmanager
@@ -76,13 +76,13 @@ async def _client(
 def ask(warcs: Path, data_port: int) -> Callable[..., Any]:
     """Return a function that runs a scenario with a client, the fake index, and nginx with byte ranges."""
     crawls = [
-        Crawl("CC-MAIN-2016-22", rows_of(warcs / "crawl-data" / "new.warc.gz", "crawl-data/new.warc.gz"), NEW),
-        Crawl("CC-MAIN-2014-10", rows_of(warcs / "crawl-data" / "old.warc.gz", "crawl-data/old.warc.gz"), OLD),
+        Crawl("CC-MAIN-2016-22", read_rows(warcs / "crawl-data" / "new.warc.gz", "crawl-data/new.warc.gz"), NEW),
+        Crawl("CC-MAIN-2014-10", read_rows(warcs / "crawl-data" / "old.warc.gz", "crawl-data/old.warc.gz"), OLD),
     ]
 
-    def run(scenario: Asked[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  options of the class
+    def run(scenario: Scenario[T], data: str = "/{filename}", **options: Any) -> T:  # noqa: ANN401  options of the class
         async def run_with_server() -> T:
-            async with serving([replace(crawl, rows=[*crawl.rows]) for crawl in crawls]) as fake:
+            async with fake_common_crawl([replace(crawl, rows=[*crawl.rows]) for crawl in crawls]) as fake:
                 url = data if data.startswith("http") else f"http://127.0.0.1:{data_port}{data}"
                 async with _client(fake, url, **options) as client:
                     return await scenario(client, fake)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.archives.archive_files import body_of
-from tests.archives.helpers import collected, listed
-from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
-from tests.neighbours.archive_today import serving
+from tests.archives.helpers import collect_captures, collect_until_error
+from tests.external.archive_today import ArchiveToday as FakeArchiveToday
+from tests.external.archive_today import fake_archive_today
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveTodayClient, ArchiveTodayDomains
 from unlost.capture import Capture
@@ -37,17 +37,17 @@ class LoopbackResolver:
         return [literal_address_info(HostPort("127.0.0.1", port))]
 
 
-Asked = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
+Scenario = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
 
 
 def run_scenario(
-    scenario: Asked[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True
+    scenario: Scenario[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True
 ) -> T:
     """Run a scenario with a client of the fake archive."""
     time = clock or VirtualClock()
 
     async def run_with_server() -> T:
-        async with serving(PAGES) as fake:
+        async with fake_archive_today(PAGES) as fake:
             base = f"http://archive.today:{fake.port}"
             archive = Archive(
                 "today",
@@ -71,13 +71,13 @@ def test_captures_under_any_domain() -> None:
     """All listed captures are returned with their URI-Ms, and the redirect target's domain is remembered."""
 
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        results = await listed(client.captures(HOME))
+        results = await collect_captures(client.captures(HOME))
         assert [(c.datetime, c.uri, c.migrated, c.archive) for c in results] == [
-            (moment, url_text, True, "today") for moment, url_text, _ in COPIES
+            (timestamp, url_text, True, "today") for timestamp, url_text, _ in COPIES
         ]
         assert (results[0].urim or "").startswith("http://archive.md:")
-        assert await listed(client.captures("http://nowhere.example/")) == []
-        assert fake.asked == [
+        assert await collect_captures(client.captures("http://nowhere.example/")) == []
+        assert fake.requests == [
             "archive.today/timemap/http://example.com/",
             "archive.ph/timemap/http://example.com/",
             "archive.ph/timemap/http://nowhere.example/",
@@ -104,8 +104,8 @@ def test_capture_is_migrated() -> None:
         assert await client.get("http://nowhere.example/") is None
         assert await client.last_capture_date(HOME) == "20160810200921"
         assert await client.last_capture_date("http://nowhere.example/") is None
-        assert not [path for path in fake.asked if "/timegate/" in path]
-        assert len([path for path in fake.asked if path.startswith("archive.today/")]) == 1
+        assert not [path for path in fake.requests if "/timegate/" in path]
+        assert len([path for path in fake.requests if path.startswith("archive.today/")]) == 1
 
     run_scenario(scenario)
 
@@ -114,7 +114,7 @@ def test_capture_is_fetched_under_any_domain() -> None:
     """A capture of another archive is rejected."""
 
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        results = await listed(client.captures(HOME))
+        results = await collect_captures(client.captures(HOME))
         moved = replace(results[0], urim=(results[0].urim or "").replace("archive.md", "archive.li"))
         assert b"first" in body_of(await client.fetch(moved))
         assert b"third" in body_of(await client.fetch(Capture(HOME, "com,example)/", "20170101000000")))
@@ -132,8 +132,8 @@ def test_prefix_listing_is_unsupported() -> None:
 
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         with pytest.raises(UnsupportedError):
-            await listed(client.list_prefix("http://example.com"))
-        assert fake.asked == []
+            await collect_captures(client.list_prefix("http://example.com"))
+        assert fake.requests == []
 
     run_scenario(scenario)
 
@@ -146,17 +146,17 @@ def test_captcha_is_reported_and_pauses_requests(status: int) -> None:
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), status
         with pytest.raises(FailedError, match=r"captcha.*browser") as raised:
-            await listed(client.captures(HOME))
+            await collect_captures(client.captures(HOME))
         assert raised.value.kind == "status"
-        before = len(fake.asked)
+        before = len(fake.requests)
         fake.captcha = ()
         clock.advance(3000)
         with pytest.raises(NotNowError, match="captcha") as later:
             await client.get(HOME)
         assert later.value.reason == "blocked"
-        assert len(fake.asked) == before
+        assert len(fake.requests) == before
         clock.advance(601)
-        assert len(await listed(client.captures(HOME))) == 3
+        assert len(await collect_captures(client.captures(HOME))) == 3
 
     run_scenario(scenario, clock=clock)
 
@@ -178,12 +178,12 @@ def test_429_message_gives_advice() -> None:
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), 429
         with pytest.raises(NotNowError, match=r"captcha.*browser") as raised:
-            await listed(client.captures(HOME))
+            await collect_captures(client.captures(HOME))
         assert raised.value.reason == "told-to-wait"
-        before = len(fake.asked)
+        before = len(fake.requests)
         with pytest.raises(NotNowError):
-            await listed(client.captures(HOME))
-        assert len(fake.asked) == before
+            await collect_captures(client.captures(HOME))
+        assert len(fake.requests) == before
 
     run_scenario(scenario, patience=0.5)
 
@@ -206,7 +206,7 @@ def test_captures_on_other_hosts_are_skipped() -> None:
         fake.timemap = (
             b'<http://example.com/>; rel="original",\n' + own + b",\n" + own.replace(b"archive.fo", b"a.example")
         )
-        assert len(await listed(client.captures(HOME))) == 1
+        assert len(await collect_captures(client.captures(HOME))) == 1
         assert client.problems.counts == {"other-host": 1}
 
     run_scenario(scenario)
@@ -217,9 +217,9 @@ def test_endless_redirects_end(position: str) -> None:
     """Invalid and foreign redirect targets are errors of the archive."""
 
     async def scenario(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
-        fake.leads = position
+        fake.redirect_to = position
         with pytest.raises(FailedError) as raised:
-            await listed(client.captures(HOME))
+            await collect_captures(client.captures(HOME))
         assert raised.value.kind == "redirects"
 
     run_scenario(scenario)
@@ -244,8 +244,8 @@ def test_without_timemap_the_timegate_is_queried() -> None:
     async def scenario(client: ArchiveTodayClient, _: FakeArchiveToday) -> None:
         assert b"third" in body_of(await client.get(HOME))
         assert await client.last_capture_date(HOME) == "20160810200921"
-        results, error = await collected(client.captures(HOME))
-        assert [capture.datetime for capture in results] == [moment for moment, _, _ in COPIES]
+        results, error = await collect_until_error(client.captures(HOME))
+        assert [capture.datetime for capture in results] == [timestamp for timestamp, _, _ in COPIES]
         assert error is None
         assert await client.get("http://nowhere.example/") is None
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.archives.archive_files import body_of
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.helpers import collected, listed
-from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
+from tests.archives.helpers import collect_captures, collect_until_error
+from tests.external.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, UsageError
 from unlost.registry import Archive, ArchiveKind
@@ -23,18 +23,18 @@ def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         for _ in range(2):
-            results = await listed(client.captures("https://www.example.com"))
+            results = await collect_captures(client.captures("https://www.example.com"))
             assert [(c.datetime, c.status, c.revisit, c.archive) for c in results] == [
                 ("20160505000000", 200, False, "cc"),
                 ("20160506000000", 304, True, "cc"),
                 ("20140210000001", 200, False, "cc"),
             ]
             assert results[0].filename == "crawl-data/new.warc.gz"
-        assert [path.partition("?")[0] for path in fake.asked] == [
+        assert [path.partition("?")[0] for path in fake.requests] == [
             "/collinfo.json",
             *["/CC-MAIN-2016-22-index", "/CC-MAIN-2014-10-index"] * 2,
         ]
-        assert await listed(client.captures("http://nowhere.example/")) == []
+        assert await collect_captures(client.captures("http://nowhere.example/")) == []
         assert client.problems.total == 0
 
     ask(scenario)
@@ -49,7 +49,7 @@ def test_prefix_is_listed_over_all_pages(ask: Callable[..., Any]) -> None:
         assert folder == ["http://example.com/a/", "http://example.com/a/b"]
         fake.is_loose = True
         assert [c.uri async for c in client.list_prefix("http://example.com/a/", "2014", "2014")] == folder, "each once"
-        assert not [path for path in fake.asked if "2016-22" in path]
+        assert not [path for path in fake.requests if "2016-22" in path]
         assert len([c async for c in client.list_prefix("http://example.com")]) == 8
         domain = [c.uri async for c in client.list_prefix("*.example.com", last="201402")]
         assert len(domain) == 5
@@ -75,7 +75,7 @@ def test_captures_are_fetched_by_range(ask: Callable[..., Any]) -> None:
         assert gone.capture.status == 404
         gone.body.close()
         assert await client.get("http://nowhere.example/") is None
-        capture = (await listed(client.captures(HOME)))[0]
+        capture = (await collect_captures(client.captures(HOME)))[0]
         assert await client.fetch(replace(capture, filename="crawl-data/lost.warc.gz")) is None
         assert body_of(await client.fetch(replace(capture, filename=None))) == b"second"
 
@@ -89,7 +89,7 @@ def test_closest_crawl_is_queried_first(ask: Callable[..., Any]) -> None:
         body_of(await client.get(HOME, "20140210"))
         assert await client.last_capture_date("http://example.com/gone") == "20160505000001"
         assert await client.last_capture_date(HOME) == "20160506000000", "a revisit is a visit"
-        assert [path.partition("?")[0] for path in fake.asked] == [
+        assert [path.partition("?")[0] for path in fake.requests] == [
             "/collinfo.json",
             "/CC-MAIN-2014-10-index",
             "/CC-MAIN-2016-22-index",
@@ -104,13 +104,13 @@ def test_revisit_has_body_of_named_record(ask: Callable[..., Any]) -> None:
     """A revisit that names no record raises an error."""
 
     async def scenario(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
-        _, again, _ = await listed(client.captures(HOME))
+        _, again, _ = await collect_captures(client.captures(HOME))
         fetched = await client.fetch(again)
         assert fetched is not None
         assert (fetched.capture.datetime, fetched.capture.status) == ("20160506000000", 200)
         assert fetched.capture.revisit_of == (HOME, "20140210000001")
         assert body_of(fetched) == b"first"
-        other = (await listed(client.captures("http://example.com/a/")))[0]
+        other = (await collect_captures(client.captures("http://example.com/a/")))[0]
         with pytest.raises(FailedError, match="as before"):
             await client.fetch(other)
         assert body_of(await client.get("http://example.com/a/")) == b"folder", "revisits are not chosen"
@@ -122,11 +122,11 @@ def test_max_crawls_limits_the_crawls(ask: Callable[..., Any]) -> None:
     """A limited listing raises at its end."""
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        results, error = await collected(client.captures(HOME))
+        results, error = await collect_until_error(client.captures(HOME))
         assert isinstance(error, ListCutError)
         assert "1 of 2 crawls" in str(error)
         assert len(results) == 2
-        assert not [path for path in fake.asked if "2014" in path]
+        assert not [path for path in fake.requests if "2014" in path]
         assert len([c async for c in client.list_prefix("http://example.com", "2014", "2014")]) == 4, (
             "there is but one then"
         )

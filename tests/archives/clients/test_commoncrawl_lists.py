@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.helpers import collected, listed
-from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
+from tests.archives.helpers import collect_captures, collect_until_error
+from tests.external.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError
 
@@ -32,10 +32,10 @@ def test_invalid_index_response_fails(ask: Callable[..., Any], instead: tuple[in
     """Garbage, foreign 404s and refusals are errors, not empty listings."""
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["-index"] = instead
+        fake.overrides["-index"] = instead
         for requested in (client.captures(HOME), client.list_prefix("http://example.com")):
             with pytest.raises(FailedError) as raised:
-                await listed(requested)
+                await collect_captures(requested)
             assert raised.value.kind == kind
         with pytest.raises(FailedError):
             await client.get(HOME)
@@ -59,8 +59,8 @@ def test_invalid_rows_are_skipped(ask: Callable[..., Any]) -> None:
             good.replace(b'"2016', b'"x'),
             good.replace(b'"offset": "', b'"offset": "-'),
         ]
-        fake.instead["2016-22-index"] = (200, b"\n".join(rows))
-        results = await listed(client.captures(HOME))
+        fake.overrides["2016-22-index"] = (200, b"\n".join(rows))
+        results = await collect_captures(client.captures(HOME))
         assert [capture.datetime[:4] for capture in results] == ["2016", "2014"]
         assert client.problems.counts == {"bad-json": 3, "other-page": 1, "bad-date": 1, "bad-number": 1}
 
@@ -72,16 +72,16 @@ def test_repeated_page_cuts_the_list(ask: Callable[..., Any]) -> None:
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
-        fake.instead["2016-22-index?url=example.com&matchType=host&output=json&showNumPages"] = (
+        fake.overrides["2016-22-index?url=example.com&matchType=host&output=json&showNumPages"] = (
             200,
             b'{"pages": 1000000000, "pageSize": 5, "blocks": 1}',
         )
-        fake.instead["2016-22-index"] = (200, row)
-        results, error = await collected(client.list_prefix("http://example.com"))
+        fake.overrides["2016-22-index"] = (200, row)
+        results, error = await collect_until_error(client.list_prefix("http://example.com"))
         assert isinstance(error, ListCutError)
         assert "repeats" in str(error)
         assert [capture.datetime[:4] for capture in results] == ["2016", *["2014"] * 4], "the other crawl is asked"
-        assert len([path for path in fake.asked if "2016-22" in path]) == 3
+        assert len([path for path in fake.requests if "2016-22" in path]) == 3
 
     ask(scenario)
 
@@ -91,8 +91,8 @@ def test_server_without_paging_is_requested_once(ask: Callable[..., Any]) -> Non
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
-        fake.instead["2016-22-index"] = (200, row)
-        assert len(await listed(client.list_prefix("http://example.com", "2016"))) == 1
+        fake.overrides["2016-22-index"] = (200, row)
+        assert len(await collect_captures(client.list_prefix("http://example.com", "2016"))) == 1
 
     ask(scenario)
 
@@ -104,9 +104,9 @@ def test_invalid_number_of_pages_fails(ask: Callable[..., Any], response: bytes)
     """It is an error, not an empty listing."""
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["showNumPages"] = (200, response)
+        fake.overrides["showNumPages"] = (200, response)
         with pytest.raises(FailedError) as raised:
-            await listed(client.list_prefix("http://example.com"))
+            await collect_captures(client.list_prefix("http://example.com"))
         assert raised.value.kind == "malformed"
 
     ask(scenario)
@@ -118,7 +118,7 @@ def test_more_pages_than_the_limit_cut_the_list(ask: Callable[..., Any], monkeyp
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2
-        results, error = await collected(client.list_prefix("http://example.com", "2014", "2014"))
+        results, error = await collect_until_error(client.list_prefix("http://example.com", "2014", "2014"))
         assert isinstance(error, ListCutError)
         assert "of which 1" in str(error)
         assert len(results) == 2
@@ -135,7 +135,7 @@ def test_full_first_page_has_a_second_one(ask: Callable[..., Any]) -> None:
             {**row, "timestamp": f"2016050500{number // 60:02d}{number % 60:02d}"} for number in range(2400)
         ]
         fake.page_rows = 1000
-        assert len({c.datetime for c in await listed(client.captures(HOME)) if c.datetime > "2016"}) == 2400
+        assert len({c.datetime for c in await collect_captures(client.captures(HOME)) if c.datetime > "2016"}) == 2400
 
     ask(scenario)
 
@@ -153,12 +153,12 @@ def test_invalid_list_of_crawls_fails(ask: Callable[..., Any], response: tuple[i
     """The next query requests it again."""
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["collinfo"] = response
+        fake.overrides["collinfo"] = response
         with pytest.raises(FailedError) as raised:
-            await listed(client.captures(HOME))
+            await collect_captures(client.captures(HOME))
         assert raised.value.kind == kind
-        fake.instead.clear()
-        assert len(await listed(client.captures(HOME))) == 3
+        fake.overrides.clear()
+        assert len(await collect_captures(client.captures(HOME))) == 3
 
     ask(scenario)
 
@@ -174,8 +174,8 @@ def test_crawls_on_other_hosts_are_skipped(ask: Callable[..., Any]) -> None:
             {"id": 7},
             "text",
         ]
-        fake.instead["collinfo"] = (200, json.dumps(entries).encode())
-        assert len(await listed(client.captures(HOME))) == 2
+        fake.overrides["collinfo"] = (200, json.dumps(entries).encode())
+        assert len(await collect_captures(client.captures(HOME))) == 2
         assert client.problems.counts == {"bad-crawl": 4}
 
     ask(scenario)
@@ -185,9 +185,9 @@ def test_slow_down_is_obeyed(ask: Callable[..., Any]) -> None:
     """After 503 no request is sent before the given time; without patience an error is raised."""
 
     async def scenario(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
-        fake.instead["-index"] = (503, b"slow down")
+        fake.overrides["-index"] = (503, b"slow down")
         with pytest.raises(NotNowError):
-            await listed(client.captures(HOME))
-        assert len([path for path in fake.asked if "-index" in path]) == 1
+            await collect_captures(client.captures(HOME))
+        assert len([path for path in fake.requests if "-index" in path]) == 1
 
     ask(scenario, max_wait=0.5)

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.archives.clients.records import response
-from tests.archives.helpers import collected, make_http_client
+from tests.archives.helpers import collect_until_error, make_http_client
+from tests.external import common_crawl, nginx, pywb
+from tests.external.fault_proxy import FaultProxy, run_fault_proxy, with_port
+from tests.external.process import free_port
+from tests.external.wayback_cdx import StoredCapture, fake_wayback
 from tests.http.harness import HASTY
-from tests.neighbours import common_crawl, nginx, pywb
-from tests.neighbours.fault_proxy import Proxy, moved, proxying
-from tests.neighbours.process import free_port
-from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveClient, CommonCrawlClient, MementoClient, PywbClient, WaybackClient
 from unlost.errors import FailedError, NotNowError
@@ -45,8 +45,8 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origins]:
     records = [response(PAGE, f"{date[:4]}-02-10T00:00:01Z", body) for date, body in BODIES.items()]
     warc.write_bytes(b"".join(records))
     with (
-        pywb.serving_warcs([warc], folder) as (server,),
-        nginx.serving(folder, tmp_path_factory.mktemp("nginx")) as port,
+        pywb.serve_warcs([warc], folder) as (server,),
+        nginx.serve_folder(folder, tmp_path_factory.mktemp("nginx")) as port,
     ):
         yield Origins(warc, server, port)
 
@@ -63,15 +63,15 @@ async def _memento(origins: Origins) -> AsyncIterator[Archive]:
 
 @asynccontextmanager
 async def _wayback(_origins: Origins) -> AsyncIterator[Archive]:
-    async with fake_wayback(Stored(PAGE, date, body) for date, body in BODIES.items()) as server:
+    async with fake_wayback(StoredCapture(PAGE, date, body) for date, body in BODIES.items()) as server:
         yield replace(server.archive(), id="a", limits=())
 
 
 @asynccontextmanager
 async def _commoncrawl(origins: Origins) -> AsyncIterator[Archive]:
-    rows = common_crawl.rows_of(origins.warc, origins.warc.name)
+    rows = common_crawl.read_rows(origins.warc, origins.warc.name)
     replay = f"http://127.0.0.1:{origins.nginx}/{{filename}}"
-    async with common_crawl.serving([common_crawl.Crawl("CC-MAIN-2016-07", rows)]) as server:
+    async with common_crawl.fake_common_crawl([common_crawl.Crawl("CC-MAIN-2016-07", rows)]) as server:
         yield Archive("a", "a", ArchiveKind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay=replay)
 
 
@@ -96,13 +96,13 @@ CLIENTS = {
 class ProxiedClient:
     """A client and an archive with a proxy between them."""
 
-    proxy: Proxy
+    proxy: FaultProxy
     client: ArchiveClient
     clock: VirtualClock
 
     async def dates(self) -> list[str]:
         """Return the dates that it lists; raise what it raises."""
-        results, error = await collected(self.client.captures(PAGE))
+        results, error = await collect_until_error(self.client.captures(PAGE))
         if error is not None:
             assert results == []
             raise error
@@ -110,16 +110,18 @@ class ProxiedClient:
 
 
 @asynccontextmanager
-async def proxied(origins: Origins, name: str, *faults: str, for_ever: bool = False) -> AsyncIterator[ProxiedClient]:
+async def run_proxied_client(
+    origins: Origins, name: str, *faults: str, repeat_last: bool = False
+) -> AsyncIterator[ProxiedClient]:
     """Start the proxy between client and archive."""
     clock = VirtualClock()
     client = CLIENTS[name]
     async with (
         client.origin(origins) as archive,
-        proxying(_port(archive), clock, faults, for_ever=for_ever) as proxy,
+        run_fault_proxy(_port(archive), clock, faults, repeat_last=repeat_last) as proxy,
         make_http_client(clock, timeouts=HASTY) as http_client,
     ):
-        yield ProxiedClient(proxy, client.make(proxy.before(archive), http_client), clock)
+        yield ProxiedClient(proxy, client.make(proxy.rewrite_archive(archive), http_client), clock)
 
 
 def _port(archive: Archive) -> int:
@@ -150,14 +152,14 @@ def test_permanent_fault_is_reported_by_kind(origins: Origins, client: str, faul
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with proxied(origins, client, fault, for_ever=True) as it:
+        async with run_proxied_client(origins, client, fault, repeat_last=True) as it:
             tracemalloc.start()
             with pytest.raises(FailedError) as failed:
                 await it.dates()
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert (failed.value.kind, failed.value.archive) == (kind, "a")
-            assert len(it.proxy.server.asked) == requests
+            assert len(it.proxy.server.requests) == requests
             assert it.clock.slept == waits
             assert peak < 32 << 20
             it.proxy.faults.clear()
@@ -184,11 +186,11 @@ def test_transient_fault_is_retried(origins: Origins, client: str, faults: list[
     """Everything succeeds after one more request per fault, not before the time given by the archive."""
 
     async def run() -> None:
-        async with proxied(origins, client, *faults) as it:
-            begun = it.clock.now()
+        async with run_proxied_client(origins, client, *faults) as it:
+            start = it.clock.now()
             assert await it.dates() == DATES
-            assert len(it.proxy.server.asked) == len(faults) + CLIENTS[client].requests
-            assert waited <= it.clock.now() - begun <= waited + 1
+            assert len(it.proxy.server.requests) == len(faults) + CLIENTS[client].requests
+            assert waited <= it.clock.now() - start <= waited + 1
 
     asyncio.run(run())
 
@@ -198,10 +200,10 @@ def test_permanent_throttling_raises_with_a_date(origins: Origins, client: str) 
     """After the wait budget is used up, no request is sent before that time."""
 
     async def run() -> None:
-        async with proxied(origins, client, "429", for_ever=True) as it:
+        async with run_proxied_client(origins, client, "429", repeat_last=True) as it:
             with pytest.raises(NotNowError) as refused:
                 await it.dates()
-            requested = len(it.proxy.server.asked)
+            requested = len(it.proxy.server.requests)
             assert (refused.value.reason, refused.value.until > it.clock.now()) == ("told-to-wait", True)
             with pytest.raises(NotNowError):
                 await it.client.get(PAGE)
@@ -220,7 +222,7 @@ def test_refused_connection_is_a_block(origins: Origins, client: str) -> None:
             # An archive without limits is the user's own server, which may only have been restarted.
             limited = replace(archive, limits=(RateLimit(600, 60, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),))
             assert await CLIENTS[client].make(archive, http_client).get(PAGE) is not None
-            repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), http_client)
+            repository = CLIENTS[client].make(with_port(limited, _port(archive), free_port()), http_client)
             with pytest.raises(FailedError) as failed:
                 await repository.get(PAGE)
             assert failed.value.kind == "refused"
@@ -237,7 +239,7 @@ def test_wrong_charset_is_ignored(origins: Origins, client: str, charset: str) -
     """Listings are decoded by their format, and captures are returned byte for byte."""
 
     async def run() -> None:
-        async with proxied(origins, client) as it:
+        async with run_proxied_client(origins, client) as it:
             it.proxy.charset = charset
             assert await it.dates() == DATES
             fetched = await it.client.get(PAGE, "2016")
@@ -253,14 +255,14 @@ def test_failing_index_of_a_crawl_fails_the_list(origins: Origins, fault: str) -
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with proxied(origins, "commoncrawl") as it:
+        async with run_proxied_client(origins, "commoncrawl") as it:
             assert isinstance(it.client, CommonCrawlClient)
             assert [crawl.id for crawl in await it.client.list_crawls()] == ["CC-MAIN-2016-07"]
-            it.proxy.faults, it.proxy.for_ever = [fault], True
+            it.proxy.faults, it.proxy.repeat_last = [fault], True
             with pytest.raises(FailedError) as failed:
                 await it.dates()
             assert failed.value.kind == kind
-            assert len(it.proxy.server.asked) == 1 + requests
+            assert len(it.proxy.server.requests) == 1 + requests
             assert it.clock.slept == waits
 
     asyncio.run(run())

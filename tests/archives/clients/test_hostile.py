@@ -10,7 +10,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.helpers import collected
+from tests.archives.helpers import collect_until_error
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.archives import (
@@ -132,7 +132,7 @@ def test_arbitrary_responses_raise_only_archive_errors(
         for client in clients(http_client, raw):
             for captures in (client.captures(PAGE), client.list_prefix("http://example.com", "2014")):
                 http_client.requested.clear()
-                results, _ = await collected(captures)
+                results, _ = await collect_until_error(captures)
                 for capture in results:
                     assert_valid(capture)
             listed = Capture(PAGE, "com,example)/a", DATE, urim=f"http://a.org/web/{DATE}/{PAGE}")

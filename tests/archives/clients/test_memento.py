@@ -18,8 +18,8 @@ from tests.archives.clients.timemaps import (
     timemap,
     with_archive,
 )
-from tests.archives.helpers import collected, listed
-from tests.neighbours.scripted import Answer, Scripted
+from tests.archives.helpers import collect_captures, collect_until_error
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer
 from unlost.archives import MementoClient
 from unlost.archives import timemap as archives_timemap
 from unlost.capture import Capture
@@ -30,12 +30,14 @@ from unlost.problems import Problems
 from unlost.registry import Archive
 
 RAW = {
-    f"/{date}id_/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}")
+    f"/{date}id_/{PAGE}": ScriptedResponse(
+        200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}"
+    )
     for date in DATES
 }
 
 
-def with_raw(server: Scripted, archive: Archive) -> Archive:
+def with_raw(server: ScriptedServer, archive: Archive) -> Archive:
     """Return the archive with raw mementos."""
     return replace(archive, replay=f"{server.base}/{{datetime}}id_/{{uri}}")
 
@@ -52,14 +54,14 @@ async def fetch_text(client: MementoClient, date: str | None = None) -> tuple[st
 def test_timemap_lists_captures() -> None:
     """URLs are made absolute, repeated entries are listed once, missing fields are None."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert await listed(client.captures(PAGE)) == [
+        assert await collect_captures(client.captures(PAGE)) == [
             Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
             Capture(PAGE, "com,example)/page", OLD, archive="a", urim=f"{server.base}/x/{OLD}/{PAGE}"),
         ]
         assert client.problems.counts == {}
-        assert "link-format" in server.sent[0]["accept"]
+        assert "link-format" in server.request_headers[0]["accept"]
 
     with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, scenario)
 
@@ -74,7 +76,7 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
         for second in seconds
     ]
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         read: list[bool] = []
         threads: list[str] = []
 
@@ -85,7 +87,7 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(archives_timemap, "read_timemap", noticed)
-            results = await listed(MementoClient(archive, http_client).captures(PAGE))
+            results = await collect_captures(MementoClient(archive, http_client).captures(PAGE))
         assert len({capture.datetime for capture in results}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
         assert threads != [threading.main_thread().name]
@@ -96,15 +98,15 @@ def test_long_timemap_is_complete_and_does_not_block() -> None:
 def test_missing_timemap_is_an_empty_list() -> None:
     """404 of TimeMap and TimeGate, and a TimeMap without mementos, are valid responses."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert await listed(client.captures(PAGE)) == []
+        assert await collect_captures(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
         assert await client.last_capture_date(PAGE) is None
-        server.answers[MAP] = timemap()
-        assert await listed(client.captures(PAGE)) == []
+        server.responses[MAP] = timemap()
+        assert await collect_captures(client.captures(PAGE)) == []
         with pytest.raises(UriError):
-            await listed(client.captures("dns:example.com"))
+            await collect_captures(client.captures("dns:example.com"))
 
     with_archive({}, scenario)
 
@@ -118,9 +120,9 @@ def test_invalid_entries_are_counted_and_skipped() -> None:
         memento(OLD),
     ]
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
+        assert [capture.datetime for capture in await collect_captures(client.captures(PAGE))] == [OLD]
         assert client.problems.counts == {"bad-uri": 3}
 
     with_archive({MAP: timemap(*entries)}, scenario)
@@ -129,20 +131,20 @@ def test_invalid_entries_are_counted_and_skipped() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        Answer(200, {"Content-Type": "text/html"}, b"<!DOCTYPE html><html>please log in</html>"),
-        Answer(200, {"Content-Type": "application/link-format"}, b"<html><a href=x>y</a></html>"),
-        Answer(200, {}, b"\xff\xfe" * 2_500_000),
-        Answer(200, {}, b"<" * 5_000_000),
-        Answer(200, {}, b"[" * 5_000_000),
-        Answer(200, {}, b'{"mementos": []}'),
+        ScriptedResponse(200, {"Content-Type": "text/html"}, b"<!DOCTYPE html><html>please log in</html>"),
+        ScriptedResponse(200, {"Content-Type": "application/link-format"}, b"<html><a href=x>y</a></html>"),
+        ScriptedResponse(200, {}, b"\xff\xfe" * 2_500_000),
+        ScriptedResponse(200, {}, b"<" * 5_000_000),
+        ScriptedResponse(200, {}, b"[" * 5_000_000),
+        ScriptedResponse(200, {}, b'{"mementos": []}'),
     ],
     ids=lambda response: repr(response.body[:8]),
 )
-def test_invalid_timemap_is_malformed(response: Answer) -> None:
+def test_invalid_timemap_is_malformed(response: ScriptedResponse) -> None:
     """An error page with status 200 is not an empty TimeMap."""
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results, error = await collected(MementoClient(archive, http_client).captures(PAGE))
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results, error = await collect_until_error(MementoClient(archive, http_client).captures(PAGE))
         assert results == []
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -154,14 +156,14 @@ def test_exclusion_is_reported() -> None:
     """403 with the name of an exclusion in header or body is a rule of the archive."""
     body = b"org.archive.wayback.exception.RobotAccessControlException: no"
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         for status in (200, 403):
-            server.answers[MAP] = Answer(status, {}, body)
-            _, error = await collected(client.captures(PAGE))
+            server.responses[MAP] = ScriptedResponse(status, {}, body)
+            _, error = await collect_until_error(client.captures(PAGE))
             assert isinstance(error, ExcludedError)
-        server.answers[MAP] = Answer(403, {}, b"no")
-        _, error = await collected(client.captures(PAGE))
+        server.responses[MAP] = ScriptedResponse(403, {}, b"no")
+        _, error = await collect_until_error(client.captures(PAGE))
         assert isinstance(error, FailedError)
 
     with_archive({}, scenario)
@@ -181,10 +183,10 @@ def test_pages_of_a_timemap_are_followed() -> None:
         "/3": timemap(memento(OLD)),
     }  # fmt: skip
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results = await listed(MementoClient(archive, http_client).captures(PAGE))
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results = await collect_captures(MementoClient(archive, http_client).captures(PAGE))
         assert [capture.datetime for capture in results] == [NEW, OLD]
-        assert server.asked == [MAP, "/2", "/3"]
+        assert server.requests == [MAP, "/2", "/3"]
 
     with_archive(responses, scenario)
 
@@ -195,15 +197,15 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {f"/{n}": timemap(memento(OLD), next_page(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), next_page(f"/o{n + 1}")) for n in range(99)}
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        server.answers[MAP] = timemap(memento(OLD), next_page("/1"))
-        assert len(await listed(client.captures(PAGE))) == 1
-        assert len(server.asked) == 2
-        server.asked.clear()
-        server.answers[MAP] = timemap(memento(OLD), next_page("/o1"))
-        results, error = await collected(client.captures(PAGE))
-        assert len(results) == len(server.asked) == 5
+        server.responses[MAP] = timemap(memento(OLD), next_page("/1"))
+        assert len(await collect_captures(client.captures(PAGE))) == 1
+        assert len(server.requests) == 2
+        server.requests.clear()
+        server.responses[MAP] = timemap(memento(OLD), next_page("/o1"))
+        results, error = await collect_until_error(client.captures(PAGE))
+        assert len(results) == len(server.requests) == 5
         assert isinstance(error, ListCutError)
 
     with_archive(same | other, scenario)
@@ -212,14 +214,14 @@ def test_endless_pages_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_page_fails_after_the_listed_captures() -> None:
     """Captures of earlier pages are yielded before the error."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert len(results) == 1
         assert isinstance(error, FailedError)
         # Foreign hosts are not followed.
-        server.answers[MAP] = timemap(memento(OLD), next_page("http://127.0.0.2:1/"))
-        results, error = await collected(client.captures(PAGE))
+        server.responses[MAP] = timemap(memento(OLD), next_page("http://127.0.0.2:1/"))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert len(results) == 1
         assert isinstance(error, ListCutError)
 
@@ -230,23 +232,25 @@ def test_missing_page_fails_after_the_listed_captures() -> None:
 def test_timegate_returns_the_closest(style: str) -> None:
     """It redirects to a memento or returns one with Content-Location; the capture has the memento's date."""
     gates = {
-        "302": {GATE: Answer(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
-        "302 with a date": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": DATES[OLD]})},
-        "302 relative": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}"})},
+        "302": {GATE: ScriptedResponse(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
+        "302 with a date": {
+            GATE: ScriptedResponse(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": DATES[OLD]})
+        },
+        "302 relative": {GATE: ScriptedResponse(302, {"Location": f"/{OLD}/{PAGE}"})},
         "200": {
-            GATE: Answer(
+            GATE: ScriptedResponse(
                 200,
                 {"Memento-Datetime": DATES[OLD], "Content-Location": f"/{OLD}/{PAGE}", "Content-Type": "text/html"},
                 OLD,
             )
         },
         "302 to 302": {
-            GATE: Answer(302, {"Location": "/gate2"}),
-            "/gate2": Answer(307, {"Location": f"/{OLD}/{PAGE}"}),
+            GATE: ScriptedResponse(302, {"Location": "/gate2"}),
+            "/gate2": ScriptedResponse(307, {"Location": f"/{OLD}/{PAGE}"}),
         },
     }[style]
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
         fetched = await client.get(PAGE, "2012")
         assert fetched is not None
@@ -254,17 +258,17 @@ def test_timegate_returns_the_closest(style: str) -> None:
             assert fetched.body.read() == OLD.encode()
         assert (fetched.capture.datetime, fetched.capture.urim) == (OLD, f"{server.base}/{OLD}/{PAGE}")
         assert fetched.capture.migrated is True
-        assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
+        assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.request_headers)
         # Raw if the archive supports it: the memento with the banner is not fetched.
-        server.asked.clear()
+        server.requests.clear()
         assert await fetch_text(MementoClient(with_raw(server, archive), http_client), "2012") == (
             OLD,
             f"raw {OLD}".encode(),
         )
-        assert f"/{OLD}/{PAGE}" not in server.asked
-        server.sent.clear()
+        assert f"/{OLD}/{PAGE}" not in server.requests
+        server.request_headers.clear()
         assert await client.last_capture_date(PAGE) == OLD
-        assert "accept-datetime" not in server.sent[0]
+        assert "accept-datetime" not in server.request_headers[0]
 
     with_archive({**COPIES, **RAW, **gates}, scenario)
 
@@ -273,10 +277,10 @@ def test_last_capture_is_the_link_named_last() -> None:
     """The TimeGate's links name the last memento, whatever memento it returns."""
     link = f'<{{base}}/{NEW}/{PAGE}>; rel="last memento"; datetime="{DATES[NEW]}"'
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         assert await MementoClient(archive, http_client).last_capture_date(PAGE) == NEW
 
-    with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, scenario)
+    with_archive({GATE: ScriptedResponse(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, scenario)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +289,7 @@ def test_last_capture_is_the_link_named_last() -> None:
 def test_without_timegate_the_timemap_selects_the_closest(date: str | None, expected: str) -> None:
     """The distance is measured in time, not in digits."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(replace(archive, timegate=None), http_client)
         assert await fetch_text(client, date) == (expected, expected.encode())
         assert await client.last_capture_date(PAGE) == NEW
@@ -300,39 +304,39 @@ def test_without_timemap_the_timegate_names_captures() -> None:
     links = [memento(OLD, "", "first memento"), memento(NEW, "", "last memento")]
     gate = {"Location": f"/{NEW}/{PAGE}", "Link": ", ".join(links)}
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(replace(archive, timemap=None), http_client)
-        results, error = await collected(client.captures(PAGE))
+        results, error = await collect_until_error(client.captures(PAGE))
         assert [(capture.datetime, capture.urim) for capture in results] == [
             (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
         ]
         assert isinstance(error, ListCutError)
-        server.answers[GATE] = Answer(302, {**gate, "Link": '<{base}/list>; rel="timemap"'})
-        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [NEW]
-        del server.answers[GATE]
-        assert await listed(client.captures(PAGE)) == []
+        server.responses[GATE] = ScriptedResponse(302, {**gate, "Link": '<{base}/list>; rel="timemap"'})
+        assert [capture.datetime for capture in await collect_captures(client.captures(PAGE))] == [NEW]
+        del server.responses[GATE]
+        assert await collect_captures(client.captures(PAGE)) == []
 
-    with_archive({GATE: Answer(302, gate), "/list": timemap(memento(NEW))}, scenario)
+    with_archive({GATE: ScriptedResponse(302, gate), "/list": timemap(memento(NEW))}, scenario)
 
 
 def test_unsupported_queries_raise() -> None:
     """Prefix listings, missing endpoints and captures without a URI-M are unsupported."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        _, error = await collected(client.list_prefix("http://example.com/", "2014", "2015"))
+        _, error = await collect_until_error(client.list_prefix("http://example.com/", "2014", "2015"))
         assert isinstance(error, UnsupportedError)
         bare = MementoClient(replace(archive, timemap=None, timegate=None), http_client)
-        _, error = await collected(bare.captures(PAGE))
+        _, error = await collect_until_error(bare.captures(PAGE))
         assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await bare.get(PAGE)
         for urim in (None, "file:///etc/passwd", "http://[broken"):
             with pytest.raises(UnsupportedError):
                 await client.fetch(Capture(PAGE, "com,example)/page", OLD, urim=urim))
-        assert server.asked == []
+        assert server.requests == []
         raw = MementoClient(replace(with_raw(server, archive), timemap=None, timegate=None), http_client)
-        server.answers[f"/29991231235959id_/{PAGE}"] = Answer(302, {"Location": f"/{NEW}id_/{PAGE}"})
+        server.responses[f"/29991231235959id_/{PAGE}"] = ScriptedResponse(302, {"Location": f"/{NEW}id_/{PAGE}"})
         assert await fetch_text(raw) == (NEW, f"raw {NEW}".encode())
 
     with_archive(RAW, scenario)
@@ -340,21 +344,21 @@ def test_unsupported_queries_raise() -> None:
 
 def test_listed_capture_is_fetched_from_its_urim() -> None:
     """Without raw mementos it is fetched as replayed, and marked as migrated."""
-    image = Answer(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
+    image = ScriptedResponse(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = MementoClient(archive, http_client)
-        fetched_captures = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
-        shown = [
+        fetched_captures = [await client.fetch(capture) for capture in await collect_captures(client.captures(PAGE))]
+        displayed = [
             (fetched.capture.datetime, fetched.capture.mime, fetched.capture.migrated)
             for fetched in fetched_captures
             if fetched
         ]
-        assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
+        assert displayed == [(OLD, "text/html", True), (NEW, "image/png", False)]
         for fetched in fetched_captures:
             assert fetched is not None
             fetched.body.close()
-        assert server.asked[1:] == [f"/{OLD}/{PAGE}", f"/{NEW}/{PAGE}"]
+        assert server.requests[1:] == [f"/{OLD}/{PAGE}", f"/{NEW}/{PAGE}"]
 
     with_archive({**COPIES, f"/{NEW}/{PAGE}": image, MAP: timemap(memento(OLD), memento(NEW))}, scenario)
 
@@ -362,9 +366,9 @@ def test_listed_capture_is_fetched_from_its_urim() -> None:
 def test_timegate_that_is_not_an_archive_is_rejected() -> None:
     """A page with status 200 without Memento-Datetime is not a capture."""
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         with pytest.raises(FailedError) as failed:
             await MementoClient(archive, http_client).get(PAGE)
         assert failed.value.kind == "malformed"
 
-    with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, scenario)
+    with_archive({GATE: ScriptedResponse(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, scenario)

@@ -13,8 +13,8 @@ import brotli
 import pytest
 
 from tests.archives.clients.records import COMPRESSED, PAGE, record, response
-from tests.archives.helpers import collected, listed, make_http_client
-from tests.neighbours import pywb
+from tests.archives.helpers import collect_captures, collect_until_error, make_http_client
+from tests.external import pywb
 from tests.real_data import DATA
 from unlost import uri
 from unlost.archives import ArchiveClient, FetchedCapture, MementoClient, PywbClient
@@ -71,7 +71,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[pywb.Pywb
     for number, records in enumerate(WARCS):
         warcs.append(folder / f"{number}.warc.gz")
         warcs[-1].write_bytes(b"".join(records))
-    with pywb.serving_warcs(warcs, folder) as running:
+    with pywb.serve_warcs(warcs, folder) as running:
         yield running
 
 
@@ -80,11 +80,11 @@ class RecordingHttpClient:
 
     def __init__(self, http_client: HttpClient) -> None:
         self._courier = http_client
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
         """Record and send the request."""
-        self.asked.append(request.url)
+        self.requests.append(request.url)
         return await self._courier.send(archive, request)
 
 
@@ -117,7 +117,7 @@ def test_captures_match_the_records(servers: list[pywb.Pywb]) -> None:
     """Captures have all fields of the index; other instances return an empty listing."""
 
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
-        results = [await listed(client.captures("https://www.EXAMPLE.com")) for client in clients]
+        results = [await collect_captures(client.captures("https://www.EXAMPLE.com")) for client in clients]
         assert [[capture.datetime for capture in each] for each in results] == [
             ["20140210000001", "20160210000001"],
             ["20150601000000", "20150701000000"],
@@ -146,9 +146,9 @@ def test_prefix_is_listed_with_few_requests(servers: list[pywb.Pywb], prefix: st
     """One request per prefix, and a second one for a folder's own page."""
 
     async def scenario(clients: list[PywbClient], listening: RecordingHttpClient) -> None:
-        results = await listed(clients[0].list_prefix(prefix))
+        results = await collect_captures(clients[0].list_prefix(prefix))
         assert [capture.uri.removeprefix(SITE) for capture in results] == expected
-        assert len(listening.asked) == (2 if prefix.endswith("/") else 1)
+        assert len(listening.requests) == (2 if prefix.endswith("/") else 1)
 
     with_clients(servers, scenario)
 
@@ -162,10 +162,10 @@ def test_host_and_domain_are_listed(servers: list[pywb.Pywb]) -> None:
             for prefix in (SITE, "*.example.com", "http://example.company")
         ]
         assert hosts == [{"example.com"}, {"example.com", "sub.example.com"}, {"example.company"}]
-        assert len(await listed(clients[0].list_prefix(SITE))) == 11
-        results = await listed(clients[0].list_prefix(SITE, "2015", "2016"))
+        assert len(await collect_captures(clients[0].list_prefix(SITE))) == 11
+        results = await collect_captures(clients[0].list_prefix(SITE, "2015", "2016"))
         assert [capture.datetime for capture in results] == ["20160210000001"]
-        assert len(await listed(clients[2].list_prefix("other.example"))) == 60
+        assert len(await collect_captures(clients[2].list_prefix("other.example"))) == 60
 
     with_clients(servers, scenario)
 
@@ -174,11 +174,11 @@ def test_no_second_page_is_requested(servers: list[pywb.Pywb]) -> None:
     """A full page was cut, and pywb would repeat it forever."""
 
     async def scenario(clients: list[PywbClient], listening: RecordingHttpClient) -> None:
-        results, error = await collected(clients[2].list_prefix("http://other.example"))
+        results, error = await collect_until_error(clients[2].list_prefix("http://other.example"))
         assert len(results) == 20
         assert isinstance(error, ListCutError)
-        assert len(listening.asked) == 1
-        assert "page" not in parse_qs(urlsplit(listening.asked[0]).query)
+        assert len(listening.requests) == 1
+        assert "page" not in parse_qs(urlsplit(listening.requests[0]).query)
 
     with_clients(servers, scenario, rows_per_page=20)
 
@@ -188,7 +188,7 @@ def test_similar_pages_are_skipped(servers: list[pywb.Pywb]) -> None:
 
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
         similar = f"{SITE}/similar?_=7654321"
-        assert await listed(clients[0].captures(similar)) == []
+        assert await collect_captures(clients[0].captures(similar)) == []
         assert clients[0].problems.counts == {"fuzzy": 1}
         assert await clients[0].get(similar) is None
         assert await clients[0].last_capture_date(similar) is None
@@ -220,7 +220,7 @@ def test_last_capture_date(servers: list[pywb.Pywb]) -> None:
     async def scenario(clients: list[PywbClient], listening: RecordingHttpClient) -> None:
         results = [await client.last_capture_date(SITE) for client in clients]
         assert results == ["20160210000001", "20150701000000", None]
-        assert len(listening.asked) == 3
+        assert len(listening.requests) == 3
 
     with_clients(servers, scenario)
 
@@ -240,7 +240,7 @@ def test_captures_are_unmodified(servers: list[pywb.Pywb], path: str, status: in
     """Error pages are captures, and bodies are decoded, whatever the headers declare."""
 
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
-        (listed_as,) = await listed(clients[0].captures(SITE + path))
+        (listed_as,) = await collect_captures(clients[0].captures(SITE + path))
         capture, results = read_and_close(await clients[0].fetch(listed_as))
         assert (capture.status, results) == (status, body)
         assert capture.digest == listed_as.digest
@@ -254,7 +254,7 @@ def test_redirects_are_captures(servers: list[pywb.Pywb]) -> None:
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
         capture, _body = read_and_close(await clients[0].get(f"{SITE}/moved"))
         assert (capture.status, capture.redirect) == (301, f"{SITE}/target?x=1")
-        (capture,) = await listed(clients[0].captures(f"{SITE}/self"))
+        (capture,) = await collect_captures(clients[0].captures(f"{SITE}/self"))
         assert capture.status == 302
         assert await clients[0].fetch(capture) is None
 
@@ -279,7 +279,7 @@ def test_revisits_have_the_body_of_the_original(servers: list[pywb.Pywb]) -> Non
     """They have their own date."""
 
     async def scenario(clients: list[PywbClient], _: RecordingHttpClient) -> None:
-        revisit = (await listed(clients[1].captures(SITE)))[1]
+        revisit = (await collect_captures(clients[1].captures(SITE)))[1]
         capture, body = read_and_close(await clients[1].fetch(revisit))
         assert (capture.datetime, capture.revisit, body) == ("20150701000000", True, BETWEEN)
 
@@ -294,8 +294,8 @@ def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
             for number, server in enumerate(servers):
                 archive = server.archive("m", ArchiveKind.MEMENTO)
                 client, by_index = MementoClient(archive, http_client), PywbClient(archive, http_client)
-                results = await listed(client.captures(f"{SITE}/"))
-                known = await listed(by_index.captures(f"{SITE}/"))
+                results = await collect_captures(client.captures(f"{SITE}/"))
+                known = await collect_captures(by_index.captures(f"{SITE}/"))
                 assert [(each.datetime, each.urim) for each in results] == [
                     (each.datetime, each.urim) for each in known
                 ]
@@ -308,8 +308,8 @@ def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
                         read_and_close(await client.get(f"{SITE}/", date))[1]
                         == read_and_close(await by_index.get(f"{SITE}/", date))[1]
                     )
-                shown = MementoClient(replace(archive, replay=None, migrated=("text/html",)), http_client)
-                capture, body = read_and_close(await shown.get(f"{SITE}/", "2013"))
+                displayed = MementoClient(replace(archive, replay=None, migrated=("text/html",)), http_client)
+                capture, body = read_and_close(await displayed.get(f"{SITE}/", "2013"))
                 assert capture.migrated
                 assert b"WB Insert" in body
                 assert capture.urim == known[0].urim
@@ -317,8 +317,8 @@ def test_memento_client_agrees(servers: list[pywb.Pywb]) -> None:
                 await MementoClient(servers[0].archive("m", ArchiveKind.MEMENTO), http_client).get(f"{SITE}/moved")
             )
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
-            shown = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), http_client)
-            moved, _ = read_and_close(await shown.get(f"{SITE}/moved"))
+            displayed = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), http_client)
+            moved, _ = read_and_close(await displayed.get(f"{SITE}/moved"))
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
 
     asyncio.run(run())
@@ -331,7 +331,7 @@ def stored_body(warc: Path, capture: Capture) -> bytes:
     body = stored.body.read()
     headers = {name.lower(): value.lower() for name, value in stored.http_headers}
     if headers.get("transfer-encoding") == "chunked":
-        body = pywb.without_chunks(body)
+        body = pywb.decode_chunked(body)
     if headers.get("content-encoding") == "br":
         return bytes(brotli.decompress(body))
     return gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
@@ -355,7 +355,9 @@ def test_real_crawl_is_complete(tmp_path: Path, name: str, captures: int, is_sou
             records = list(read_index_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))
             bodies = {record.digest: stored_body(warc, record) for record in records if not record.revisit}
             hosts = {record.key.partition(")")[0] for record in records if record.key}
-            results = [each for host in hosts for each in await listed(client.list_prefix(uri.unsurt(f"{host})/")))]
+            results = [
+                each for host in hosts for each in await collect_captures(client.list_prefix(uri.unsurt(f"{host})/")))
+            ]
             assert sorted((each.uri, each.datetime) for each in results) == sorted(
                 (record.uri, record.datetime) for record in records
             )
@@ -371,7 +373,7 @@ def test_real_crawl_is_complete(tmp_path: Path, name: str, captures: int, is_sou
                 is_told = client.problems.total > reported and not is_sound
                 assert body == bodies[capture.digest] or is_told
 
-    with pywb.serving_warcs([warc], tmp_path) as (server,):
+    with pywb.serve_warcs([warc], tmp_path) as (server,):
         asyncio.run(run(server))
 
 

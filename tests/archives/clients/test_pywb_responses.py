@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.helpers import collected, listed, make_http_client
-from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.archives.helpers import collect_captures, collect_until_error, make_http_client
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from unlost.archives import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
 from unlost.http import ArchiveHttpClient
@@ -19,12 +19,13 @@ SITE = "http://example.com"
 
 
 def with_script(
-    responses: dict[str, Answer], scenario: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+    responses: dict[str, ScriptedResponse],
+    scenario: Callable[[ScriptedServer, Archive, ArchiveHttpClient], Awaitable[None]],
 ) -> None:
     """Run a scenario against a scripted index."""
 
     async def run() -> None:
-        async with scripted(responses) as server, make_http_client() as http_client:
+        async with scripted_server(responses) as server, make_http_client() as http_client:
             lister = PrefixListing(
                 ("exact", "prefix", "host"), SourcedNumber(50, "a test"), SourcedNumber(100_000, "a test")
             )
@@ -51,26 +52,28 @@ ROW = {
 def test_index_query_has_documented_parameters() -> None:
     """`fields` instead of `fl`, dates of 14 digits, no paging; unsupported match types are not requested."""
 
-    async def scenario(server: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(server: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
-        assert len(await listed(client.captures(f"{SITE}/"))) == 1
-        assert server.asked == [QUERY]
-        await collected(client.list_prefix(f"{SITE}/a", "2014", "201502"))
-        requested = parse_qs(urlsplit(server.asked[1]).query)
+        assert len(await collect_captures(client.captures(f"{SITE}/"))) == 1
+        assert server.requests == [QUERY]
+        await collect_until_error(client.list_prefix(f"{SITE}/a", "2014", "201502"))
+        requested = parse_qs(urlsplit(server.requests[1]).query)
         assert set(requested) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
         assert (requested["from"], requested["to"]) == (["20140101000000"], ["20150228235959"])
         for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
             lister = PrefixListing(matches, SourcedNumber(50, "a test"))
-            _, error = await collected(PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix))
+            _, error = await collect_until_error(
+                PywbClient(replace(archive, lister=lister), http_client).list_prefix(prefix)
+            )
             assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await client.get(SITE)
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
         # Without prefix listing, captures of a page can be queried, without a limit.
-        await collected(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
-        assert server.asked[2] == QUERY.removesuffix("&limit=50")
+        await collect_until_error(PywbClient(replace(archive, lister=None), http_client).captures(f"{SITE}/"))
+        assert server.requests[2] == QUERY.removesuffix("&limit=50")
 
-    with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, scenario)
+    with_script({QUERY: ScriptedResponse(200, {}, json.dumps(ROW))}, scenario)
 
 
 def test_invalid_lines_are_skipped_alone() -> None:
@@ -86,9 +89,9 @@ def test_invalid_lines_are_skipped_alone() -> None:
     ]  # fmt: skip
     body = "\n\n".join([*lines, "{" * 100_000, '{"a":' * 100_000]).encode() + b'\n{"url": "\xff"}\n'
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
         client = PywbClient(archive, http_client)
-        results = await listed(client.captures(f"{SITE}/"))
+        results = await collect_captures(client.captures(f"{SITE}/"))
         assert [(capture.status, capture.redirect, capture.length) for capture in results] == [
             (200, None, None),
             (301, "/x", 5),
@@ -96,30 +99,30 @@ def test_invalid_lines_are_skipped_alone() -> None:
         assert client.problems.total == 15
         assert client.problems.counts["fuzzy"] == client.problems.counts["foreign-scheme"] == 1
 
-    with_script({QUERY: Answer(200, {}, body)}, scenario)
+    with_script({QUERY: ScriptedResponse(200, {}, body)}, scenario)
 
 
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
-        (Answer(404), None),
-        (Answer(200), None),
-        (Answer(200, {}, b"\n\n"), None),
-        (Answer(400, {}, b'{"message": "no"}'), "status"),
-        (Answer(200, {}, b'{"message": "no"}'), "malformed"),
-        (Answer(200, {}, b"<html>no</html>"), "malformed"),
-        (Answer(200, {}, b"\xff" * 5_000_000), "malformed"),
-        (Answer(200, {}, b"{}\n" * 1_000_000), "malformed"),
-        (Answer(200, {}, b'{"a":' * 1_000_000), "malformed"),
-        (Answer(403, {}, b"RobotAccessControlException"), "excluded"),
-        (Answer(451), "excluded"),
+        (ScriptedResponse(404), None),
+        (ScriptedResponse(200), None),
+        (ScriptedResponse(200, {}, b"\n\n"), None),
+        (ScriptedResponse(400, {}, b'{"message": "no"}'), "status"),
+        (ScriptedResponse(200, {}, b'{"message": "no"}'), "malformed"),
+        (ScriptedResponse(200, {}, b"<html>no</html>"), "malformed"),
+        (ScriptedResponse(200, {}, b"\xff" * 5_000_000), "malformed"),
+        (ScriptedResponse(200, {}, b"{}\n" * 1_000_000), "malformed"),
+        (ScriptedResponse(200, {}, b'{"a":' * 1_000_000), "malformed"),
+        (ScriptedResponse(403, {}, b"RobotAccessControlException"), "excluded"),
+        (ScriptedResponse(451), "excluded"),
     ],
 )
-def test_other_text_fails(response: Answer, expected: str | None) -> None:
+def test_other_text_fails(response: ScriptedResponse, expected: str | None) -> None:
     """Not found is empty, garbage is a failure, an exclusion is a rule."""
 
-    async def scenario(_: Scripted, archive: Archive, http_client: ArchiveHttpClient) -> None:
-        results, error = await collected(PywbClient(archive, http_client).captures(f"{SITE}/"))
+    async def scenario(_: ScriptedServer, archive: Archive, http_client: ArchiveHttpClient) -> None:
+        results, error = await collect_until_error(PywbClient(archive, http_client).captures(f"{SITE}/"))
         assert results == []
         if expected is None:
             assert error is None

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.archives.helpers import make_http_client
-from tests.neighbours.faults import Talk, faulty
-from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.external.fault_server import Exchange, run_fault_server
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from unlost.archives import FetchedCapture, ReplayClient, archive_hosts, memento_url, parse_memento_url, raw_memento_url
 from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError
@@ -27,12 +27,12 @@ PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
 
 
 def with_archive(
-    responses: Mapping[str, Answer], scenario: Callable[[Scripted, ReplayClient], Awaitable[None]]
+    responses: Mapping[str, ScriptedResponse], scenario: Callable[[ScriptedServer, ReplayClient], Awaitable[None]]
 ) -> None:
     """Run a scenario against a scripted archive."""
 
     async def run() -> None:
-        async with scripted(responses) as server, make_http_client() as http_client:
+        async with scripted_server(responses) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
             await scenario(server, ReplayClient(archive, http_client, Problems()))
 
@@ -53,39 +53,41 @@ async def fetch_raw(replay: ReplayClient, date: str = DATE) -> FetchedCapture | 
 def test_response_with_memento_datetime_is_a_capture(status: int) -> None:
     """The status does not matter."""
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         assert (fetched.capture.status, fetched.capture.datetime) == (status, DATE)
 
-    with_archive({RAW: Answer(status, DATED, b"x")}, scenario)
+    with_archive({RAW: ScriptedResponse(status, DATED, b"x")}, scenario)
 
 
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
-        (Answer(404), None),
-        (Answer(410), None),
-        (Answer(400, {}, b"<h1>Self Redirect</h1>"), None),
-        (Answer(400), "status"),
-        (Answer(403), "status"),
-        (Answer(403, {}, b"x.RobotAccessControlException: y"), "excluded"),
-        (Answer(403, {}, b"x.AdministrativeAccessControlException: y"), "excluded"),
-        (Answer(451), "excluded"),
-        (Answer(204), "status"),
-        (Answer(300), "status"),
-        (Answer(200, {"Content-Type": "text/html"}, b"<p>the archive's own words</p>"), "malformed"),
-        (Answer(200, {"Memento-Datetime": "yesterday"}, b"x"), DATE),
-        (Answer(302, {"Location": f"/web/{DATE}id_/{PAGE}"}), "redirects"),
-        (Answer(302, {"Location": "ftp://example.com/"}), "redirects"),
-        (Answer(302, {"Location": "http://[broken"}), "redirects"),
-        (Answer(302, {"Location": "http://10.0.0.1/"}), "redirects"),
+        (ScriptedResponse(404), None),
+        (ScriptedResponse(410), None),
+        (ScriptedResponse(400, {}, b"<h1>Self Redirect</h1>"), None),
+        (ScriptedResponse(400), "status"),
+        (ScriptedResponse(403), "status"),
+        (ScriptedResponse(403, {}, b"x.RobotAccessControlException: y"), "excluded"),
+        (ScriptedResponse(403, {}, b"x.AdministrativeAccessControlException: y"), "excluded"),
+        (ScriptedResponse(451), "excluded"),
+        (ScriptedResponse(204), "status"),
+        (ScriptedResponse(300), "status"),
+        (ScriptedResponse(200, {"Content-Type": "text/html"}, b"<p>the archive's own words</p>"), "malformed"),
+        (ScriptedResponse(200, {"Memento-Datetime": "yesterday"}, b"x"), DATE),
+        (ScriptedResponse(302, {"Location": f"/web/{DATE}id_/{PAGE}"}), "redirects"),
+        (ScriptedResponse(302, {"Location": "ftp://example.com/"}), "redirects"),
+        (ScriptedResponse(302, {"Location": "http://[broken"}), "redirects"),
+        (ScriptedResponse(302, {"Location": "http://10.0.0.1/"}), "redirects"),
     ],
 )
-def test_response_without_memento_datetime_is_the_archives_own(response: Answer, expected: str | None) -> None:
+def test_response_without_memento_datetime_is_the_archives_own(
+    response: ScriptedResponse, expected: str | None
+) -> None:
     """The archive's own response means not held, a rule, or a failure."""
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         if expected == "excluded":
             with pytest.raises(ExcludedError):
                 await fetch_raw(replay)
@@ -117,16 +119,16 @@ def test_response_without_memento_datetime_is_the_archives_own(response: Answer,
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirect_to_another_date_is_followed(location: str, status: int) -> None:
     """The closest capture has its own date."""
-    there = Answer(200, {"Memento-Datetime": "Wed, 10 Feb 2016 00:00:01 GMT"}, b"x")
+    there = ScriptedResponse(200, {"Memento-Datetime": "Wed, 10 Feb 2016 00:00:01 GMT"}, b"x")
     responses = {
-        RAW: Answer(status, {"Location": location}),
+        RAW: ScriptedResponse(status, {"Location": location}),
         "/web/20160210000001id_/http://example.com/page": there,
         "/web/20160210000001id_/https://www.example.com/page": there,
         "/web/20160210000001id_/http:/example.com/page": there,
         "/elsewhere": there,
     }
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         assert (fetched.capture.datetime, fetched.capture.status, fetched.capture.redirect) == (
@@ -163,38 +165,41 @@ def test_captured_redirect_has_its_original_target(
 ) -> None:
     """Rewritten or original, absolute or relative targets are restored; status 302 may stand for any redirect."""
 
-    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+    async def scenario(server: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         assert (fetched.capture.redirect, fetched.capture.status) == (target, expected)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
-    with_archive({RAW: Answer(status, {**DATED, "Location": location})}, scenario)
+    with_archive({RAW: ScriptedResponse(status, {**DATED, "Location": location})}, scenario)
 
 
 def test_captured_redirect_is_detected_without_its_date() -> None:
     """A redirect to a memento of another page yields the original target and date."""
 
-    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+    async def scenario(server: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         assert (fetched.capture.redirect, fetched.capture.datetime) == ("http://other.example/", "20160210000001")
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
-    with_archive({RAW: Answer(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, scenario)
+    with_archive({RAW: ScriptedResponse(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, scenario)
 
 
 def test_endless_redirects_end() -> None:
     """Cycles and endless chains fail after few requests."""
-    ever_on = {f"/web/{n:014d}id_/{PAGE}": Answer(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"}) for n in range(99)}
-    circle = {RAW: Answer(302, {"Location": "/b"}), "/b": Answer(302, {"Location": RAW})}
+    ever_on = {
+        f"/web/{n:014d}id_/{PAGE}": ScriptedResponse(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"})
+        for n in range(99)
+    }
+    circle = {RAW: ScriptedResponse(302, {"Location": "/b"}), "/b": ScriptedResponse(302, {"Location": RAW})}
 
-    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+    async def scenario(server: ScriptedServer, replay: ReplayClient) -> None:
         for date in (DATE, "00000000000000"):
             with pytest.raises(FailedError) as failed:
                 await fetch_raw(replay, date)
             assert failed.value.kind == "redirects"
-        assert len(server.asked) <= 8
+        assert len(server.requests) <= 8
 
     with_archive(ever_on | circle, scenario)
 
@@ -202,23 +207,25 @@ def test_endless_redirects_end() -> None:
 def test_capture_of_another_page_is_foreign() -> None:
     """A memento of another URL is not returned for the page."""
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         with pytest.raises(FailedError) as failed:
             await fetch_raw(replay)
         assert failed.value.kind == "foreign"
 
-    with_archive({RAW: Answer(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, scenario)
+    with_archive({RAW: ScriptedResponse(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, scenario)
 
 
 def test_url_is_that_of_the_capture() -> None:
     """The archive may store another variant of the URL."""
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         assert fetched.capture.uri == "https://www.example.com/Page"
 
-    with_archive({RAW: Answer(200, {**DATED, "Link": '<https://www.example.com/Page>; rel="original"'})}, scenario)
+    with_archive(
+        {RAW: ScriptedResponse(200, {**DATED, "Link": '<https://www.example.com/Page>; rel="original"'})}, scenario
+    )
 
 
 def test_original_headers_lose_their_prefix() -> None:
@@ -231,7 +238,7 @@ def test_original_headers_lose_their_prefix() -> None:
         "X-A": "b",
     }
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         fetched = await fetch_raw(replay)
         assert fetched is not None
         known = {name.lower(): value for name, value in fetched.headers}
@@ -243,7 +250,7 @@ def test_original_headers_lose_their_prefix() -> None:
         assert fetched.header("memento-datetime") is None
         assert fetched.header("src") is None
 
-    with_archive({RAW: Answer(200, headers)}, scenario)
+    with_archive({RAW: ScriptedResponse(200, headers)}, scenario)
 
 
 PACKED = gzip.compress(b"<p>hello</p>" * 10)
@@ -262,7 +269,7 @@ PACKED = gzip.compress(b"<p>hello</p>" * 10)
 def test_encoded_capture_is_decoded(field: str, body: bytes, mime: str, expected: bytes) -> None:
     """The body is decoded whether or not the declared coding is present."""
 
-    async def scenario(_: Scripted, replay: ReplayClient) -> None:
+    async def scenario(_: ScriptedServer, replay: ReplayClient) -> None:
         url = raw_memento_url(replay.archive, DATE, PAGE)
         assert url is not None
         fetched = await replay.fetch(PAGE, url)
@@ -270,18 +277,18 @@ def test_encoded_capture_is_decoded(field: str, body: bytes, mime: str, expected
         with fetched.body:
             assert fetched.body.read() == expected
 
-    with_archive({RAW: Answer(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, scenario)
+    with_archive({RAW: ScriptedResponse(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, scenario)
 
 
 def test_truncated_capture_is_reported() -> None:
     """A body that does not match the index's digest is counted and returned."""
 
-    async def scenario(server: Scripted, replay: ReplayClient) -> None:
+    async def scenario(server: ScriptedServer, replay: ReplayClient) -> None:
         url = raw_memento_url(replay.archive, DATE, PAGE)
         assert url is not None
         for body, reported in ((b"whole", {}), (b"who", {"other-digest": 1})):
             digest = "sha256:" + hashlib.sha256(b"whole").hexdigest()
-            server.answers[RAW] = Answer(200, DATED, body)
+            server.responses[RAW] = ScriptedResponse(200, DATED, body)
             fetched = await replay.fetch(PAGE, url, Capture(PAGE, "com,example)/page", DATE, digest=digest))
             assert fetched is not None
             with fetched.body:
@@ -296,11 +303,11 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
     whole = b"a body and two bytes more"
     capture = Capture(PAGE, "com,example)/page", DATE, digest="sha256:" + hashlib.sha256(whole).hexdigest())
 
-    async def answering(scenario: Talk) -> None:
-        await scenario.answer(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
+    async def answering(scenario: Exchange) -> None:
+        await scenario.respond(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
 
     async def run() -> None:
-        async with faulty(answering) as server, make_http_client() as http_client:
+        async with run_fault_server(answering) as server, make_http_client() as http_client:
             archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
             replay = ReplayClient(archive, http_client, Problems())
             url = f"{server.url}{RAW}"
@@ -309,7 +316,7 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
                 assert fetched is not None
                 with fetched.body:
                     assert fetched.body.read() == whole
-                assert len(server.asked) == number + 2
+                assert len(server.requests) == number + 2
             without = await replay.fetch(PAGE, url, replace(capture, digest=None))
             assert without is not None  # its length is not known to be wrong
             with without.body:

@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.archives.clients.wayback import PAGE, with_archive
-from tests.archives.helpers import listed
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.archives.helpers import collect_captures
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from unlost.archives import WaybackClient
 from unlost.http import ArchiveHttpClient
 from unlost.registry import RequestKind
@@ -15,8 +15,8 @@ from unlost.registry import RequestKind
 
 def test_capture_has_its_own_headers_and_date() -> None:
     """The archive redirects to the closest capture, whose date is returned."""
-    stored = [Stored(PAGE, "20140210000001", b"old", headers=(("Server", "Apache"), ("X-A", "b")))]
-    stored.append(Stored(PAGE, "20160210000001", b"new"))
+    stored = [StoredCapture(PAGE, "20140210000001", b"old", headers=(("Server", "Apache"), ("X-A", "b")))]
+    stored.append(StoredCapture(PAGE, "20160210000001", b"new"))
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
@@ -47,17 +47,17 @@ def test_listed_capture_that_moved_has_another_date() -> None:
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
-        fake.stored = [replace(fake.stored[0], timestamp="20150210000001", mimetype="image/png")]
+        (capture,) = await collect_captures(client.captures(PAGE))
+        fake.captures = [replace(fake.captures[0], timestamp="20150210000001", mimetype="image/png")]
         fetched = await client.fetch(capture)
         assert fetched is not None
         fetched.body.close()
         assert fetched.capture.datetime == "20150210000001"
         assert (fetched.capture.digest, fetched.capture.length, fetched.capture.mime) == (None, None, "image/png")
-        fake.stored = []
+        fake.captures = []
         assert await client.fetch(capture) is None
 
-    with_archive([Stored(PAGE, "20140210000001")], scenario)
+    with_archive([StoredCapture(PAGE, "20140210000001")], scenario)
 
 
 @pytest.mark.parametrize("status", [404, 500, 503])
@@ -71,18 +71,18 @@ def test_captured_error_is_a_capture(status: int) -> None:
             assert fetched.body.read() == b"gone"
         assert fetched.capture.status == status
 
-    with_archive([Stored(PAGE, "20140210000001", b"gone", statuscode=status)], scenario)
+    with_archive([StoredCapture(PAGE, "20140210000001", b"gone", statuscode=status)], scenario)
 
 
 @pytest.mark.parametrize("location", ["/elsewhere?a=1", "http://example.com/elsewhere?a=1"])
 def test_status_of_a_redirect_is_that_of_the_index(location: str) -> None:
     """The archive returns 302; the capture has the indexed status, if it was queried."""
-    stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location=location)]
-    stored.append(Stored("http://example.com/elsewhere?a=1", "20140210000001", b"there"))
+    stored = [StoredCapture(PAGE, "20140210000001", b"", statuscode=301, location=location)]
+    stored.append(StoredCapture("http://example.com/elsewhere?a=1", "20140210000001", b"there"))
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
+        (capture,) = await collect_captures(client.captures(PAGE))
         fetched = await client.fetch(capture)
         assert fetched is not None
         fetched.body.close()
@@ -98,11 +98,11 @@ def test_status_of_a_redirect_is_that_of_the_index(location: str) -> None:
 
 def test_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
     """Redirects from http to https or to `www` have the same key and are captures."""
-    stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location="https://www.example.com/page")]
+    stored = [StoredCapture(PAGE, "20140210000001", b"", statuscode=301, location="https://www.example.com/page")]
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         client = WaybackClient(fake.archive(), http_client)
-        (capture,) = await listed(client.captures(PAGE))
+        (capture,) = await collect_captures(client.captures(PAGE))
         fetched = await client.fetch(capture)
         assert fetched is not None
         fetched.body.close()
@@ -130,4 +130,4 @@ def test_unusual_urls_are_sent_unchanged() -> None:
         assert await client.get("http://example.com/a/../../../../cdx/search/cdx?url=x") is None
         assert fake.paths(RequestKind.INDEX) == []
 
-    with_archive([Stored(url, "20140210000001", quote(url).encode()) for url in unusual], scenario)
+    with_archive([StoredCapture(url, "20140210000001", quote(url).encode()) for url in unusual], scenario)

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
-from tests.archives.helpers import collected, listed, make_http_client
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
+from tests.archives.helpers import collect_captures, collect_until_error, make_http_client
+from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback, make_captures
 from tests.virtual_clock import VirtualClock
 from unlost.archives import MementoClient, WaybackClient
 from unlost.errors import ExcludedError, FailedError
@@ -21,18 +21,18 @@ def test_blocked_site_is_excluded(exception: str) -> None:
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         fake.excluded["example.com"] = exception
         client = WaybackClient(fake.archive(), http_client)
-        _, error = await collected(client.captures(PAGE))
+        _, error = await collect_until_error(client.captures(PAGE))
         assert isinstance(error, ExcludedError)
         with pytest.raises(ExcludedError):
             await client.get(PAGE)
         with pytest.raises(ExcludedError):
             await client.last_capture_date(PAGE)
         fake.excluded["example.com"] = "Something"
-        _, error = await collected(client.captures(PAGE))
+        _, error = await collect_until_error(client.captures(PAGE))
         assert isinstance(error, FailedError)
         assert error.kind == "status"
 
-    with_archive([Stored(PAGE, "20140210000001")], scenario)
+    with_archive([StoredCapture(PAGE, "20140210000001")], scenario)
 
 
 def test_invalid_rows_are_skipped_and_counted() -> None:
@@ -51,9 +51,9 @@ def test_invalid_rows_are_skipped_and_counted() -> None:
     ]  # fmt: skip
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        fake.instead = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
+        fake.index_response = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
         client = WaybackClient(fake.archive(), http_client)
-        results = await listed(client.captures(PAGE))
+        results = await collect_captures(client.captures(PAGE))
         assert [capture.datetime for capture in results] == ["20130101000000", "20140210000001", "20150101000000"]
         assert client.problems.total == 12, "what stands between two rows is one"
         assert set(client.problems.counts) == {"bad-field-count", "bad-date", "bad-address", "bad-json"}
@@ -65,8 +65,8 @@ def test_invalid_utf8_is_preserved() -> None:
     """A URL in another charset is valid."""
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        fake.instead = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
-        results = await listed(WaybackClient(fake.archive(), http_client).captures("http://example.com/%FC"))
+        fake.index_response = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
+        results = await collect_captures(WaybackClient(fake.archive(), http_client).captures("http://example.com/%FC"))
         assert [capture.uri for capture in results] == ["http://example.com/%FC"]
 
     with_archive([], scenario)
@@ -77,8 +77,8 @@ def test_duplicate_rows_are_dropped() -> None:
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
         other = [*row()[:4], "404", *row()[5:]]
-        fake.instead = array(row(), row(), other, row())
-        results = await listed(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        fake.index_response = array(row(), row(), other, row())
+        results = await collect_captures(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert [capture.status for capture in results] == [200, 404]
 
     with_archive([], scenario)
@@ -110,9 +110,9 @@ def test_other_text_is_malformed(body: bytes) -> None:
     """Garbage and truncated listings are not empty listings."""
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        fake.instead = body
+        fake.index_response = body
         client = WaybackClient(fake.archive(), http_client)
-        _, error = await asyncio.wait_for(collected(client.captures(PAGE)), 20)
+        _, error = await asyncio.wait_for(collect_until_error(client.captures(PAGE)), 20)
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
 
@@ -123,8 +123,8 @@ def test_exclusion_instead_of_a_list() -> None:
     """A body with the exception's name is an exclusion for any status."""
 
     async def scenario(fake: FakeWayback, http_client: ArchiveHttpClient) -> None:
-        fake.instead = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
-        _, error = await collected(WaybackClient(fake.archive(), http_client).captures(PAGE))
+        fake.index_response = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
+        _, error = await collect_until_error(WaybackClient(fake.archive(), http_client).captures(PAGE))
         assert isinstance(error, ExcludedError)
 
     with_archive([], scenario)
@@ -135,23 +135,25 @@ def test_rate_limit_is_respected() -> None:
 
     async def run() -> None:
         clock = VirtualClock()
-        async with fake_wayback(pages(60), clock) as fake, make_http_client(clock) as http_client:
-            fake.minute = {RequestKind.INDEX: 30, RequestKind.REPLAY: 600}
+        async with fake_wayback(make_captures(60), clock) as fake, make_http_client(clock) as http_client:
+            fake.per_minute = {RequestKind.INDEX: 30, RequestKind.REPLAY: 600}
             begin = clock.now()
             client = WaybackClient(fake.archive(rows_per_page=1), http_client)
             timemaps = MementoClient(fake.archive(), http_client)
             results, lists = await asyncio.gather(
-                listed(client.list_prefix("http://example.com")),
-                asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
+                collect_captures(client.list_prefix("http://example.com")),
+                asyncio.gather(
+                    *(collect_captures(timemaps.captures(stored.original)) for stored in fake.captures[:20])
+                ),
             )
             assert (len(results), [len(each) for each in lists]) == (60, [1] * 20)
             assert fake.refused == 0
-            times = [at for at, _, _ in fake.asked]
+            times = [at for at, _, _ in fake.requests]
             assert len(times) == 80
             assert max(sum(at <= each < at + 60 for each in times) for at in times) <= 30
             assert 100 < clock.now() - begin < 300
-            assert await client.get(fake.stored[0].original + "x") is None
-            assert fake.asked[-1][:2] == (clock.now(), RequestKind.REPLAY)
+            assert await client.get(fake.captures[0].original + "x") is None
+            assert fake.requests[-1][:2] == (clock.now(), RequestKind.REPLAY)
 
     asyncio.run(run())
 
@@ -161,11 +163,11 @@ def test_throttling_is_obeyed() -> None:
 
     async def run() -> None:
         clock = VirtualClock()
-        async with fake_wayback(pages(70), clock) as fake, make_http_client(clock) as http_client:
+        async with fake_wayback(make_captures(70), clock) as fake, make_http_client(clock) as http_client:
             archive = fake.archive(rows_per_page=1)
-            fake.minute = {RequestKind.INDEX: 30}
-            results = await listed(WaybackClient(archive, http_client).list_prefix("http://example.com"))
-            assert [capture.uri for capture in results] == [stored.original for stored in fake.stored]
+            fake.per_minute = {RequestKind.INDEX: 30}
+            results = await collect_captures(WaybackClient(archive, http_client).list_prefix("http://example.com"))
+            assert [capture.uri for capture in results] == [stored.original for stored in fake.captures]
             assert fake.refused == 2
             assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from tests.archives.helpers import make_http_client
-from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from unlost.http import ArchiveHttpClient
 from unlost.registry import Archive, ArchiveKind
 
@@ -14,7 +14,7 @@ GATE = f"/gate/{PAGE}"
 OLD, NEW = "20140210000001", "20160210000001"
 DATES = {OLD: "Mon, 10 Feb 2014 00:00:01 GMT", NEW: "Wed, 10 Feb 2016 00:00:01 GMT"}
 COPIES = {
-    f"/{date}/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, date)
+    f"/{date}/{PAGE}": ScriptedResponse(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, date)
     for date in DATES
 }
 
@@ -24,10 +24,10 @@ def memento(date: str, position: str = "{base}", rel: str = "memento") -> str:
     return f'<{position}/{date}/{PAGE}>; rel="{rel}"; datetime="{DATES[date]}"'
 
 
-def timemap(*entries: str) -> Answer:
+def timemap(*entries: str) -> ScriptedResponse:
     """Return a TimeMap of the page."""
     text = ",\n".join([f'<{PAGE}>; rel="original"', *entries])
-    return Answer(200, {"Content-Type": "application/link-format"}, text)
+    return ScriptedResponse(200, {"Content-Type": "application/link-format"}, text)
 
 
 def next_page(path: str, begin: str = OLD, more: str = "") -> str:
@@ -36,12 +36,13 @@ def next_page(path: str, begin: str = OLD, more: str = "") -> str:
 
 
 def with_archive(
-    responses: Mapping[str, Answer], scenario: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+    responses: Mapping[str, ScriptedResponse],
+    scenario: Callable[[ScriptedServer, Archive, ArchiveHttpClient], Awaitable[None]],
 ) -> None:
     """Run a scenario against an archive with a TimeMap and a TimeGate, without raw mementos."""
 
     async def run() -> None:
-        async with scripted(responses) as server, make_http_client() as http_client:
+        async with scripted_server(responses) as server, make_http_client() as http_client:
             archive = Archive(
                 "a", "A", ArchiveKind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),

@@ -5,14 +5,14 @@ import json
 from collections.abc import Awaitable, Callable
 
 from tests.archives.helpers import make_http_client
-from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
+from tests.external.wayback_cdx import FIELDS, FakeWayback, StoredCapture, fake_wayback
 from unlost.http import ArchiveHttpClient
 
 PAGE = "http://example.com/page"
 
 
 def with_archive(
-    stored: list[Stored],
+    stored: list[StoredCapture],
     scenario: Callable[[FakeWayback, ArchiveHttpClient], Awaitable[None]],
 ) -> None:
     """Run a scenario against an archive with stored captures."""

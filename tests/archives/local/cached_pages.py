@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
+from tests.external.lost_site import HOME, NOT_PAGES, PAGES
 from unlost.archives import ArchiveClient, CachedResponseClient
 from unlost.capture import Capture
 from unlost.errors import ArchiveError
@@ -21,7 +21,7 @@ def entry(kind: ArchiveKind, folder: Path) -> Archive:
     return Archive("mine", "Mine", kind, folder=str(folder), deep=False)
 
 
-async def listed(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
+async def list_prefixes(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
     """Return everything below some prefixes."""
     return [capture for prefix in prefixes for capture in [each async for each in repository.list_prefix(prefix)]]
 
@@ -30,7 +30,7 @@ def check_pages(repository: CachedResponseClient, without: frozenset[str] = froz
     """Compare every page of the lost site with the archive, byte by byte; return the listed captures."""
 
     async def compare() -> dict[str, Capture]:
-        results = {capture.uri: capture for capture in await listed(repository, *HOSTS)}
+        results = {capture.uri: capture for capture in await list_prefixes(repository, *HOSTS)}
         assert set(PAGES) - without - set(results) == set()
         assert not NOT_PAGES & set(results)
         for uri, page in PAGES.items():
@@ -59,12 +59,12 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
 
     has_checksums: whether the format has body checksums; then no changed page may be returned.
     """
-    chance = random.Random(seed)  # noqa: S311  the same every time
+    rng = random.Random(seed)  # noqa: S311  the same every time
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
 
     async def query(repository: CachedResponseClient) -> None:
         try:
-            captures = await listed(repository, *HOSTS)
+            captures = await list_prefixes(repository, *HOSTS)
         except ArchiveError:
             return
         for capture in captures:
@@ -81,9 +81,9 @@ def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: 
     for number in range(30):
         fetched = work / str(number)
         shutil.copytree(folder, fetched)
-        for path in chance.sample(files, min(6, len(files))):
+        for path in rng.sample(files, min(6, len(files))):
             position = fetched / path.relative_to(folder)
-            position.write_bytes(_changed(bytearray(position.read_bytes()), chance))
+            position.write_bytes(_changed(bytearray(position.read_bytes()), rng))
         asyncio.run(query(make(entry(kind, fetched))))
         shutil.rmtree(fetched)
 
@@ -97,11 +97,11 @@ def _changed(data: bytearray, chance: random.Random) -> bytes:
     return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
-def check_vanishing(repository: CachedResponseClient, folder: Path) -> None:
+def check_deletion_after_listing(repository: CachedResponseClient, folder: Path) -> None:
     """Delete everything after listing; captures are then missing, without an error."""
 
     async def query() -> None:
-        capture = next(each for each in await listed(repository, *HOSTS) if each.uri == HOME)
+        capture = next(each for each in await list_prefixes(repository, *HOSTS) if each.uri == HOME)
         shutil.rmtree(folder)
         assert await repository.fetch(capture) is None
         assert await repository.get(HOME) is None

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
-from tests.neighbours import chromium
-from tests.neighbours.lost_site import HOME
+from tests.archives.local.cached_pages import check_damage, check_deletion_after_listing, check_pages, entry
+from tests.external import chromium
+from tests.external.lost_site import HOME
 from unlost.archives import ChromiumCacheClient, chromium_data_folder
 from unlost.registry import ArchiveKind
 
@@ -42,4 +42,4 @@ def test_damaged_chromium_cache_raises_only_archive_errors(profile: Path, tmp_pa
 def test_deleted_entry_is_missing(profile: Path, tmp_path: Path) -> None:
     """A running browser deletes entries."""
     folder = Path(shutil.copytree(chromium_data_folder(profile), tmp_path / "cache"))
-    check_vanishing(ChromiumCacheClient(entry(ArchiveKind.CHROMIUM, folder)), folder)
+    check_deletion_after_listing(ChromiumCacheClient(entry(ArchiveKind.CHROMIUM, folder)), folder)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.archives.archive_files import files, listed, run
+from tests.archives.archive_files import collect_all, files, run
 from tests.warc.warcs import record
 from unlost.archives import IndexingStoppedError, WarcFileIndex, warc_file_index
 from unlost.capture import Capture
@@ -46,7 +46,7 @@ def database(home: Path) -> Path:
 
 
 def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
-    results.put(len(listed(files(folder).list_prefix("http://example.com"))))
+    results.put(len(collect_all(files(folder).list_prefix("http://example.com"))))
 
 
 def test_processes_starting_together_share_the_index(home: Path, folder: Path) -> None:
@@ -70,7 +70,7 @@ def test_unwritable_cache_uses_a_temporary_index(home: Path, folder: Path) -> No
     (home / "cache").write_text("a file in the place of the folder")
     declared: list[str] = []
     here = files(folder, on_message=declared.append)
-    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(here.list_prefix("http://example.com"))) == PAGES
     assert len(declared) == 1
     assert "UNLOST_HOME" in declared[0]
 
@@ -86,36 +86,36 @@ def test_index_on_full_disk_is_created_elsewhere(home: Path, folder: Path, monke
         real(self, *arguments)
 
     monkeypatch.setattr(WarcFileIndex, "update", full)
-    assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(files(folder).list_prefix("http://example.com"))) == PAGES
     places.append(Path("/"))
     with pytest.raises(FailedError, match="full"):
-        listed(files(folder).list_prefix("http://example.com"))
+        collect_all(files(folder).list_prefix("http://example.com"))
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b""])
 def test_damaged_database_is_created_again(home: Path, folder: Path, damage: bytes) -> None:
     """Users need not clear the cache."""
-    listed(files(folder).list_prefix("http://example.com"))
+    collect_all(files(folder).list_prefix("http://example.com"))
     database(home).write_bytes(damage)
-    assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(files(folder).list_prefix("http://example.com"))) == PAGES
 
 
 def test_index_damaged_during_use_is_created_again(home: Path, folder: Path) -> None:
     """A running client continues after the cache is cleared or damaged."""
     here = files(folder)
-    listed(here.list_prefix("http://example.com"))
+    collect_all(here.list_prefix("http://example.com"))
     database(home).unlink()
-    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(here.list_prefix("http://example.com"))) == PAGES
     database(home).write_bytes(b"x" * 5000)
-    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(here.list_prefix("http://example.com"))) == PAGES
 
 
 def test_index_of_another_version_is_created_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes of older versions are not used."""
-    listed(files(folder).list_prefix("http://example.com"))
+    collect_all(files(folder).list_prefix("http://example.com"))
     monkeypatch.setattr(warc_file_index, "INDEX_VERSION", 999)
     read: list[str] = []
-    assert len(listed(files(folder, on_file=read.append).list_prefix("http://example.com"))) == PAGES
+    assert len(collect_all(files(folder, on_file=read.append).list_prefix("http://example.com"))) == PAGES
     assert len(read) == 4
 
 
@@ -169,18 +169,18 @@ def test_cancellation_stops_indexing(folder: Path) -> None:
     seen: list[str] = []
 
     async def cancelled() -> None:
-        begun = asyncio.Event()
+        start = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def on_file(name: str) -> None:
             seen.append(name)
-            loop.call_soon_threadsafe(begun.set)
+            loop.call_soon_threadsafe(start.set)
             go_on.wait(10)
 
         go_on = Event()
         here = files(folder, on_file=on_file)
         task = asyncio.create_task(here.last_capture_date("http://example.com/1"))
-        await begun.wait()
+        await start.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -213,7 +213,7 @@ def test_page_of_long_rows_is_short(tmp_path: Path) -> None:
     index = WarcFileIndex(tmp_path / "w", tmp_path / "x.sqlite")
     index.update(Event())
     assert 0 < len(index.captures_between("com,example)", "com,example*", ("0", "9" * 14), None, 500)) < 12
-    assert len(listed(files(tmp_path / "w").list_prefix("http://example.com"))) == 12
+    assert len(collect_all(files(tmp_path / "w").list_prefix("http://example.com"))) == 12
 
 
 def test_every_query_uses_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

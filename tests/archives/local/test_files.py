@@ -9,7 +9,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from tests.archives.archive_files import body_of, digest_of, files, listed, page, revisit, run, write
+from tests.archives.archive_files import body_of, collect_all, digest_of, files, page, revisit, run, write
 from tests.virtual_clock import VirtualClock
 from tests.warc.warcs import member, record
 from unlost.errors import FailedError, UriError, UsageError
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_captures_of_a_page_are_ordered_by_date(folder: Path) -> None:
     """All files are searched, and captures name their file and archive."""
-    results = listed(files(folder).captures("https://www.EXAMPLE.com"))
+    results = collect_all(files(folder).captures("https://www.EXAMPLE.com"))
     assert [(c.datetime, c.status, c.mime, c.filename, c.archive) for c in results] == [
         ("20140210000001", 200, "text/html", "a.warc.gz", "mine"),
         ("20160505000000", 200, "text/html", "deep/b.warc", "mine"),
@@ -66,7 +66,7 @@ def test_folder_lists_captures_by_prefix_and_date(folder: Path) -> None:
     here = files(folder)
 
     def pages(prefix: str, first: str | None = None, last: str | None = None) -> list[str]:
-        return [capture.uri.removeprefix("http://") for capture in listed(here.list_prefix(prefix, first, last))]
+        return [capture.uri.removeprefix("http://") for capture in collect_all(here.list_prefix(prefix, first, last))]
 
     assert pages("http://example.com/a/") == ["example.com/a/", "example.com/a/b.css"]
     assert pages("http://example.com/a") == ["example.com/a/", "example.com/a/b.css", "example.com/ab"]
@@ -81,7 +81,7 @@ def test_list_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
     text = b"".join(record(number=number % 7) for number in range(1_203))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.warc").write_bytes(text)
-    results = listed(files(tmp_path / "w").list_prefix("http://example.com"))
+    results = collect_all(files(tmp_path / "w").list_prefix("http://example.com"))
     assert len(results) == 1_203
     assert len({capture.offset for capture in results}) == 1_203
     assert [capture.key for capture in results] == sorted(str(capture.key) for capture in results)
@@ -121,10 +121,10 @@ def test_capture_has_the_headers_of_its_record(folder: Path) -> None:
 
 def test_fetch_returns_the_named_record(tmp_path: Path) -> None:
     """Two records of one URL and second are distinguished by file and offset."""
-    moment = "2014-02-10T00:00:01Z"
-    write(tmp_path / "w" / "a.warc.gz", page(HOME, moment, b"one"), page(HOME, moment, b"two"))
+    timestamp = "2014-02-10T00:00:01Z"
+    write(tmp_path / "w" / "a.warc.gz", page(HOME, timestamp, b"one"), page(HOME, timestamp, b"two"))
     here = files(tmp_path / "w")
-    results = listed(here.captures(HOME))
+    results = collect_all(here.captures(HOME))
     assert [body_of(run(here.fetch(capture))) for capture in results] == [b"one", b"two"]
 
 
@@ -153,7 +153,7 @@ def test_codings_are_decoded(tmp_path: Path) -> None:
     assert body_of(run(here.get(HOME, "2014"))) == b"hello"
     assert body_of(run(here.get(HOME, "2015"))) == b"not coded"
     with pytest.raises(FailedError, match="`compress`") as raised:
-        run(here.fetch(listed(here.captures(HOME))[2]))
+        run(here.fetch(collect_all(here.captures(HOME))[2]))
     assert raised.value.kind == "malformed"
     assert body_of(run(here.get(HOME, "20160210000001"))) == b"in br", "what cannot be read gives way"
 
@@ -167,7 +167,7 @@ def test_bomb_is_too_large(tmp_path: Path) -> None:
         page(HOME, "2015-02-10T00:00:01Z", bytes(1 << 20)),
     )
     here = files(tmp_path / "w", max_bytes=1 << 16)
-    for capture in listed(here.captures(HOME)):
+    for capture in collect_all(here.captures(HOME)):
         with pytest.raises(FailedError) as raised:
             run(here.fetch(capture))
         assert raised.value.kind == "too-large"
@@ -204,20 +204,20 @@ def test_changed_files_are_indexed_again(folder: Path) -> None:
     """Added, changed and deleted files are noticed within ten seconds."""
     clock = VirtualClock()
     here = files(folder, clock=clock)
-    assert len(listed(here.captures(HOME))) == 2
+    assert len(collect_all(here.captures(HOME))) == 2
     write(folder / "c.warc", page(HOME, "2017-01-01T00:00:00Z", b"third"), gzip=False)
     write(folder / "a.warc.gz", page(HOME, "2018-01-01T00:00:00Z", b"fourth"))
     (folder / "deep" / "b.warc").unlink()
-    assert len(listed(here.captures(HOME))) == 2
+    assert len(collect_all(here.captures(HOME))) == 2
     clock.advance(11)
-    assert [capture.datetime[:4] for capture in listed(here.captures(HOME))] == ["2017", "2018"]
+    assert [capture.datetime[:4] for capture in collect_all(here.captures(HOME))] == ["2017", "2018"]
     assert body_of(run(here.get(HOME))) == b"fourth"
 
 
 def test_moved_record_is_found_again(folder: Path) -> None:
     """A capture whose file was rewritten is fetched by date from its new position."""
     here = files(folder, clock=VirtualClock())
-    before = listed(here.captures(HOME))[0]
+    before = collect_all(here.captures(HOME))[0]
     write(
         folder / "a.warc.gz",
         page("http://example.com/new", "2013-01-01T00:00:00Z", b"new" * 99),
@@ -229,20 +229,20 @@ def test_moved_record_is_found_again(folder: Path) -> None:
 def test_only_changed_files_are_read(folder: Path) -> None:
     """Another client of the folder reads only changed files."""
     read: list[str] = []
-    listed(files(folder, on_file=read.append).captures(HOME))
+    collect_all(files(folder, on_file=read.append).captures(HOME))
     assert read == ["a.warc.gz", "notes.txt", "deep/b.warc"]
     read.clear()
-    listed(files(folder, on_file=read.append).captures(HOME))
+    collect_all(files(folder, on_file=read.append).captures(HOME))
     assert read == []
     os.utime(folder / "a.warc.gz", ns=(1, 1))
-    listed(files(folder, on_file=read.append).captures(HOME))
+    collect_all(files(folder, on_file=read.append).captures(HOME))
     assert read == ["a.warc.gz"]
 
 
 def test_single_file_is_an_archive(folder: Path) -> None:
     """A path to a file is accepted."""
     here = files(folder / "a.warc.gz")
-    assert [capture.filename for capture in listed(here.captures(HOME))] == ["a.warc.gz"]
+    assert [capture.filename for capture in collect_all(here.captures(HOME))] == ["a.warc.gz"]
     assert body_of(run(here.get(HOME))) == b"first"
 
 
@@ -255,7 +255,7 @@ def test_wacz_records_are_fetched(folder: Path, packing: int) -> None:
         archive.write(folder / "deep" / "b.warc", "archive/y.warc", packing)
     inside.unlink()
     here = files(folder)
-    results = listed(here.captures(HOME))
+    results = collect_all(here.captures(HOME))
     assert sorted(str(capture.filename) for capture in results) == [
         "c.wacz/archive/x.warc.gz",
         "c.wacz/archive/y.warc",
@@ -284,7 +284,7 @@ def test_damaged_file_serves_readable_records(tmp_path: Path) -> None:
     (tmp_path / "w" / "a.warc.gz").write_bytes(data + last[:-700])
     (tmp_path / "w" / "b.wacz").write_bytes(b"PK\x03\x04 no directory")
     here = files(tmp_path / "w")
-    assert len(listed(here.list_prefix("http://example.com"))) == 4
+    assert len(collect_all(here.list_prefix("http://example.com"))) == 4
     fetched = run(here.get("http://example.com/3"))
     assert fetched is not None
     assert fetched.truncated == "damage"
@@ -336,7 +336,7 @@ def test_pipes_links_and_unusual_file_names_are_handled(folder: Path) -> None:
     unusual = os.fsencode(folder) + b"/\xff.warc.gz"
     Path(os.fsdecode(unusual)).write_bytes((folder / "a.warc.gz").read_bytes())
     here = files(folder)
-    results = listed(here.captures(HOME))
+    results = collect_all(here.captures(HOME))
     assert sorted(str(capture.filename) for capture in results) == ["\\xff.warc.gz", "a.warc.gz", "deep/b.warc"]
     assert [len(body_of(run(here.fetch(capture)))) for capture in results] == [5, 5, 6]
 
@@ -344,18 +344,18 @@ def test_pipes_links_and_unusual_file_names_are_handled(folder: Path) -> None:
 def test_missing_or_empty_folder_is_distinguished(tmp_path: Path, folder: Path) -> None:
     """A missing folder or another file type is an error, an empty folder is not."""
     with pytest.raises(FailedError, match="cannot be read") as raised:
-        listed(files(tmp_path / "none").captures(HOME))
+        collect_all(files(tmp_path / "none").captures(HOME))
     assert raised.value.kind == "unreachable"
     for name in ("notes.txt", "pipe"):
         if name == "pipe":
             os.mkfifo(folder / name)
         with pytest.raises(FailedError, match="expected a folder") as raised:
-            listed(files(folder / name).captures(HOME))
+            collect_all(files(folder / name).captures(HOME))
         assert raised.value.kind == "malformed"
     (tmp_path / "empty").mkdir()
-    assert listed(files(tmp_path / "empty").list_prefix("*.com")) == []
+    assert collect_all(files(tmp_path / "empty").list_prefix("*.com")) == []
     with pytest.raises(UriError):
-        listed(files(folder).captures("dns:example.com"))
+        collect_all(files(folder).captures("dns:example.com"))
     from unlost.archives import WarcFilesClient
     from unlost.registry import Archive, ArchiveKind
 
@@ -378,10 +378,10 @@ def test_unreadable_file_is_counted_until_it_is_readable(folder: Path, monkeypat
 
     monkeypatch.setattr("unlost.archives.warc_file_index.is_archive_file", refused)  # root may read everything
     here = files(folder, clock=clock)
-    assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
+    assert [capture.filename for capture in collect_all(here.captures(HOME))] == ["deep/b.warc"]
     assert run(here.problems()).counts == {"unreadable": 1}
     monkeypatch.setattr("unlost.archives.warc_file_index.is_archive_file", is_archive_file)
     (folder / "a.warc.gz").chmod(stat.S_IRUSR)
     clock.advance(11)
-    assert len(listed(here.captures(HOME))) == 2
+    assert len(collect_all(here.captures(HOME))) == 2
     assert run(here.problems()).counts == {}

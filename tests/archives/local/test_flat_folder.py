@@ -13,7 +13,7 @@ import brotli
 import pytest
 
 from tests.archives.local.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
-from tests.archives.local.cached_pages import Make, listed
+from tests.archives.local.cached_pages import Make, list_prefixes
 from unlost.archives import (
     ArchiveClient,
     CachedResponse,
@@ -113,7 +113,7 @@ def test_prefix_lists_its_pages(tmp_path: Path, prefix: str, expected: list[str]
     names = {f"http://a.com{path}": path for path in ("/", "/b", "/b/c", "/bc")}
     names |= {"http://shop.a.com/": "shop", "http://a.com:81/": "port", "http://a.common/": "other"}
     repository = har_of(tmp_path, *map(har_entry, names))
-    assert sorted(names[uri] for uri in uris(asyncio.run(listed(repository, prefix)))) == sorted(expected)
+    assert sorted(names[uri] for uri in uris(asyncio.run(list_prefixes(repository, prefix)))) == sorted(expected)
 
 
 def test_date_range_is_inclusive(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_date_range_is_inclusive(tmp_path: Path) -> None:
 def test_capture_names_its_file(tmp_path: Path) -> None:
     """The capture also has whether the archive modifies content."""
     repository = har_of(tmp_path, har_entry("http://a.com/"), migrated=("text/plain",))
-    (capture,) = asyncio.run(listed(repository, "http://a.com"))
+    (capture,) = asyncio.run(list_prefixes(repository, "http://a.com"))
     assert (capture.archive, capture.key, capture.filename) == ("mine", "com,a)/", "a.har")
     assert (capture.migrated, capture.status, capture.length) == (True, 200, 5)
     assert capture.offset is not None
@@ -192,7 +192,7 @@ def test_pipe_is_not_read(tmp_path: Path, make: Make, kind: ArchiveKind, name: s
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
     with suppress(FailedError):  # if it is the only file
-        assert asyncio.run(listed(repository, "http://a.com")) == []
+        assert asyncio.run(list_prefixes(repository, "http://a.com")) == []
     assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
@@ -210,11 +210,11 @@ def test_missing_folder_is_unreachable(tmp_path: Path) -> None:
     position = tmp_path / "later"
     repository = HarClient(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(position), deep=False))
     with pytest.raises(FailedError) as caught:
-        asyncio.run(listed(repository, "http://a.com"))
+        asyncio.run(list_prefixes(repository, "http://a.com"))
     assert caught.value.kind == "unreachable"
     position.mkdir()
     (position / "a.har").write_bytes(har_text(har_entry("http://a.com/")))
-    assert len(asyncio.run(listed(repository, "http://a.com"))) == 1
+    assert len(asyncio.run(list_prefixes(repository, "http://a.com"))) == 1
 
 
 @pytest.mark.parametrize("text", [b"a page, and no HAR file", b"{}", b'{"log": {"entries": [{"request": 1}]}}'])
@@ -271,28 +271,28 @@ def test_too_many_urls_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_cancelling_all_callers_stops_the_scan(tmp_path: Path) -> None:
     """The next caller starts a new scan."""
-    begun, go_on = threading.Event(), threading.Event()
+    start, go_on = threading.Event(), threading.Event()
     read: list[str] = []
 
     def responses(position: Path, problems: Problems, left_out: Counter[str]) -> Generator[CachedResponse, None, None]:
         for response in har.read_har_responses(position, problems, left_out):
             read.append(response.uri)
             yield response
-            begun.set()
+            start.set()
             assert go_on.wait(30)
 
     entries = [har_entry(f"http://a.com/{number}") for number in range(5)]
     archive = har_of(tmp_path, *entries).archive
 
     async def query(*, has_waiter: bool) -> int:
-        begun.clear()
+        start.clear()
         go_on.clear()
         read.clear()
         repository = browser_cache.CachedResponseClient(
             archive, lambda position: position, responses, har.open_har_content
         )
         gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(start.wait, 30)
         stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if has_waiter else None
         await asyncio.sleep(0)
         gives_up.cancel()

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.harness import ClientAndServer, run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Talk
 from unlost.archives import EarlyStop, FullTextSearch, SampleState, SearchResultPage, SearchSampler
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.problems import Problems
@@ -32,16 +32,16 @@ def search_of(there: ClientAndServer, problems: Problems | None = None) -> FullT
     return FullTextSearch(archive, there.http_client, problems or Problems())
 
 
-def serving_responses(say: Say) -> Callable[[Talk], object]:
+def serving_responses(say: Say) -> Callable[[Exchange], object]:
     """Return a server with one response per search."""
 
-    async def response(scenario: Talk) -> None:
+    async def response(scenario: Exchange) -> None:
         query = parse_qs(urlsplit(scenario.path).query)
         declared = say(query["q"][0], int(query["offset"][0]))
         if isinstance(declared, int):
-            await scenario.answer(declared, b"")
+            await scenario.respond(declared, b"")
         else:
-            await scenario.answer(200, declared if isinstance(declared, bytes) else json.dumps(declared).encode())
+            await scenario.respond(200, declared if isinstance(declared, bytes) else json.dumps(declared).encode())
 
     return response
 
@@ -148,7 +148,7 @@ class Search:
     """A searcher with a state and a server. asked: (terms, offset) of every request."""
 
     def __init__(self, folder: Path, say: Say) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
         self.times: list[float] = []
         self._path = folder / "s"
         self._say = say
@@ -159,7 +159,7 @@ class Search:
         """Search for terms."""
 
         def say(terms: str, offset: int) -> object:
-            self.asked.append((terms, offset))
+            self.requests.append((terms, offset))
             return self._say(terms, offset)
 
         async def query() -> EarlyStop | None:
@@ -170,9 +170,9 @@ class Search:
                     searcher = SearchSampler(state, search_of(there), pages=pages, seed=seed)
                     stop = await searcher.run(requests)
                     self.found = [row[0] for row in state.iter_map_rows([])]
-                    self.copies = state.count_mementos()
+                    self.memento_counts = state.count_mementos()
                     self.terms = state.count_terms()
-                    self.times += [at for at, _ in there.server.asked]
+                    self.times += [at for at, _ in there.server.requests]
                     return stop
 
         return asyncio.run(query())
@@ -188,21 +188,21 @@ def test_pages_of_results_are_followed_to_the_end(tmp_path: Path) -> None:
     """Offsets are computed, links are not followed, and a second run sends no request."""
     search = Search(tmp_path, two_results)
     assert search.run("a", "b") is None
-    assert search.asked == [("a", 0), ("a", 2), ("a", 4), ("b", 0), ("b", 2), ("b", 4)]
-    assert search.copies == (12, 12)
+    assert search.requests == [("a", 0), ("a", 2), ("a", 4), ("b", 0), ("b", 2), ("b", 4)]
+    assert search.memento_counts == (12, 12)
     search.run("a", "b")
-    assert len(search.asked) == 6
+    assert len(search.requests) == 6
 
 
 def test_repeated_page_ends_a_search(tmp_path: Path) -> None:
     """Other cycles end at the maximum number of pages."""
     search = Search(tmp_path, lambda terms, _: {**two_results(terms, 0), "next_page": "x"})
     search.run("a")
-    assert (search.asked, search.copies) == ([("a", 0), ("a", 2)], (2, 2))
+    assert (search.requests, search.memento_counts) == ([("a", 0), ("a", 2)], (2, 2))
     round_ = Search(tmp_path / "..", lambda terms, offset: {**two_results(terms, offset % 4), "next_page": "x"})
     round_._path = tmp_path / "r"
     round_.run("a", pages=7)
-    assert (len(round_.asked), round_.copies) == (7, (4, 4))
+    assert (len(round_.requests), round_.memento_counts) == (7, (4, 4))
 
 
 def test_failed_search_is_resumed_later(tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_failed_search_is_resumed_later(tmp_path: Path) -> None:
     broken = {("a", 2)}
     search = Search(tmp_path, lambda terms, offset: b"{" if (terms, offset) in broken else two_results(terms, offset))
     search.run("a", "b")
-    assert search.asked == [("a", 0), ("a", 2), ("b", 0), ("b", 2), ("b", 4)]
+    assert search.requests == [("a", 0), ("a", 2), ("b", 0), ("b", 2), ("b", 4)]
     assert search.terms == (1, 0, {"malformed": 1})
     broken.clear()
     search.run("a", "b")
-    assert search.asked[5:] == [("a", 2), ("a", 4)]
-    assert (search.terms, search.copies) == ((2, 0, {}), (12, 12))
+    assert search.requests[5:] == [("a", 2), ("a", 4)]
+    assert (search.terms, search.memento_counts) == ((2, 0, {}), (12, 12))
 
 
 def test_words_are_followed_only_on_request(tmp_path: Path) -> None:
@@ -224,14 +224,14 @@ def test_words_are_followed_only_on_request(tmp_path: Path) -> None:
         tmp_path, lambda terms, _: {"response_items": [item("http://a.com/", title=f"{terms}x {terms}y a1 ab")]}
     )
     search.run("one", requests=5)
-    assert search.asked == [("one", 0)]
+    assert search.requests == [("one", 0)]
     follow = Search(tmp_path, search._say)
     follow._path = tmp_path / "f"
     follow.run("one", requests=6, seed=3)
-    assert len(follow.asked) == len(set(follow.asked)) == 6
-    assert follow.asked[0] == ("one", 0)
-    assert {term[:3] for term, _ in follow.asked} == {"one"}
-    assert follow.copies == (1, 1)
+    assert len(follow.requests) == len(set(follow.requests)) == 6
+    assert follow.requests[0] == ("one", 0)
+    assert {term[:3] for term, _ in follow.requests} == {"one"}
+    assert follow.memento_counts == (1, 1)
 
 
 def test_searches_respect_limits_and_429(tmp_path: Path) -> None:
@@ -241,11 +241,11 @@ def test_searches_respect_limits_and_429(tmp_path: Path) -> None:
     assert search.run("a", pages=100, requests=60, limits=(limit,)) is None
     assert len(search.times) == 60
     assert most_within(search.times, 60) <= 20
-    busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else two_results(terms, offset, 100))
+    busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.requests) == 3 else two_results(terms, offset, 100))
     busy._path = tmp_path / "b"
     stop = busy.run("a", pages=5, max_wait=10.0)
     assert isinstance(stop, EarlyStop)
     assert isinstance(stop.error, NotNowError)
     assert stop.error.reason == "told-to-wait"
     assert busy.run("a", pages=5) is None
-    assert busy.asked == [("a", offset) for offset in (0, 2, 4, 4, 6, 8)]
+    assert busy.requests == [("a", offset) for offset in (0, 2, 4, 4, 6, 8)]

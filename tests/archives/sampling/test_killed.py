@@ -9,7 +9,7 @@ from threading import Timer
 import pytest
 
 from tests.archives.sampling.killable import commands
-from tests.neighbours.sampled import sampled
+from tests.external.search_archive import fake_search_archive
 
 KILLS = {"uris": 30, "search": 25}
 
@@ -25,7 +25,7 @@ def test_killed_sampler_resumes_at_any_point(tmp_path: Path, mode: str) -> None:
         "uris": ["--uris", str(pages), "--by", "year"],
         "search": ["--search", "boat", "--search", "mill", "--follow", "--pages", "2", "--requests", "80"],
     }[mode]
-    with sampled() as archive, commands() as running:
+    with fake_search_archive() as archive, commands() as running:
 
         def start(position: Path) -> int:
             position.mkdir(exist_ok=True)
@@ -37,8 +37,8 @@ def test_killed_sampler_resumes_at_any_point(tmp_path: Path, mode: str) -> None:
         start(tmp_path / "whole")
         assert running.ended() == 0
         whole = (tmp_path / "whole" / "m.ukvs").read_bytes()
-        needed = len(archive.asked)
-        archive.asked.clear()
+        needed = len(archive.requests)
+        archive.requests.clear()
 
         folder = tmp_path / "killed"
         for number in range(KILLS[mode]):
@@ -47,18 +47,18 @@ def test_killed_sampler_resumes_at_any_point(tmp_path: Path, mode: str) -> None:
             early = random_.uniform(0, 0.1) if random_.random() < 0.2 else None
             print(f"seed {seed}, point {number}: request {after}, {delay:.4f} s later, or at {early} s")
             if early is not None:
-                archive.hold.clear()  # otherwise a fast machine would have finished
+                archive.unblocked.clear()  # otherwise a fast machine would have finished
             process = start(folder)
             if early is None:
-                archive.end_at(after, process, signal.SIGKILL, delay)
+                archive.send_signal_at(after, process, signal.SIGKILL, delay)
             else:
                 Timer(early, os.kill, (process, signal.SIGKILL)).start()
             assert running.ended() == -signal.SIGKILL
-            archive.hold.set()
+            archive.unblocked.set()
             assert not (folder / "m.ukvs").exists()
         start(folder)
         assert running.ended() == 0
         assert (folder / "m.ukvs").read_bytes() == whole
         # Requests in flight when it was killed: one search, or the maximum of concurrent pages.
-        assert needed <= len(archive.asked) <= needed + KILLS[mode] * (4 if mode == "uris" else 1)
+        assert needed <= len(archive.requests) <= needed + KILLS[mode] * (4 if mode == "uris" else 1)
         assert sorted(path.name for path in folder.iterdir()) == ["archives.toml", "home", "m.ukvs", "m.ukvs.sample"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.external.fault_server import Exchange
 from tests.http.harness import run_server
 from tests.http.rate_limits.windows import most_within
-from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives import ArchiveSampler, FetchedCapture, MementoClient, SampleState, SampleUrlList, write_sample_map
 from unlost.capture import Capture
@@ -54,13 +54,13 @@ class ScriptedArchive:
     ) -> None:
         self.archive = Archive("a", "A", ArchiveKind.MEMENTO)
         self.fetched: list[Capture] = []
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._captures = captures
         self._copies = fetched_captures or {}
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the prepared captures, then raise the prepared error."""
-        self.asked.append(uri)
+        self.requests.append(uri)
         for each in self._captures.get(uri, []):
             if isinstance(each, UnlostError):
                 raise each
@@ -77,16 +77,16 @@ class ScriptedArchive:
     async def list_prefix(
         self, prefix: str, first: str | None = None, last: str | None = None
     ) -> AsyncIterator[Capture]:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError(prefix, first, last)
         yield
 
     async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError
 
     async def last_capture_date(self, uri: str) -> str | None:
-        """Nothing asks for it."""
+        """Not used by the sampler."""
         raise NotImplementedError
 
 
@@ -118,9 +118,9 @@ def test_every_kind_of_outcome_is_stored(tmp_path: Path) -> None:
             "com,a)/held 2015 text/html 1+",
             "com,a)/odd 2014 - 1+",
         ]
-        archive.asked.clear()
+        archive.requests.clear()
         asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run())
-        assert archive.asked == ["http://a.com/cut-at-once", "http://a.com/half"]
+        assert archive.requests == ["http://a.com/cut-at-once", "http://a.com/half"]
 
 
 def test_language_costs_one_capture_of_a_page(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_unsupported_archive_raises(tmp_path: Path) -> None:
     with state_of(tmp_path, archive._captures) as state:
         with pytest.raises(UnsupportedError):
             asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
-        assert (len(archive.asked), state.count_outcomes()) == (1, {"": 9})
+        assert (len(archive.requests), state.count_outcomes()) == (1, {"": 9})
 
 
 def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
@@ -172,11 +172,11 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     limit = RateLimit(30, 60, (RequestKind.INDEX,), "the test")
     quota = RateLimit(100, 86_400, (RequestKind.INDEX,), "the test")
 
-    async def answering(scenario: Talk) -> None:
+    async def answering(scenario: Exchange) -> None:
         if scenario.number == 20:
-            await scenario.answer(429, Retry_After="120")
+            await scenario.respond(429, Retry_After="120")
         else:
-            await scenario.answer(404 if scenario.path.endswith("7") else 200, TIMEMAP)
+            await scenario.respond(404 if scenario.path.endswith("7") else 200, TIMEMAP)
 
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
         async with run_server(answering, limits=(limit,), max_wait=200.0) as there:
@@ -189,7 +189,7 @@ def test_limits_are_respected_and_a_wait_ends_the_run(tmp_path: Path) -> None:
                     concurrency=4
                 )
                 if stop is None:
-                    return [at for at, _ in there.server.asked], reasons, runs
+                    return [at for at, _ in there.server.requests], reasons, runs
                 assert isinstance(stop.error, NotNowError)
                 reasons.append(stop.error.reason)
                 there.clock.advance(stop.error.until - there.clock.now())
@@ -320,7 +320,7 @@ def test_failing_archive_is_left_for_the_next_run(tmp_path: Path) -> None:
         stop = asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
         assert stop is not None
         assert stop.failures == policy.failures
-        assert archive.asked == order[: 2 * policy.failures]
+        assert archive.requests == order[: 2 * policy.failures]
         captures.clear()
         assert asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1)) is None
         assert state.count_outcomes() == {"miss": len(pages)}

@@ -1,1 +1,1 @@
-"""The comparison with other tools: what it makes up, and how it judges."""
+"""Tests of the comparison with other tools: simulated inputs and scoring."""

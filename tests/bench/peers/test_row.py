@@ -1,4 +1,4 @@
-"""A row of the comparison says who is ahead."""
+"""Tests of rows of the comparison."""
 
 import pytest
 from bench.peers.row import Row
@@ -17,10 +17,10 @@ from bench.peers.row import Row
         (3, 0, True, float("inf"), True),
     ],
 )
-def test_who_is_ahead(ours: float, theirs: float, more: bool, ratio: float, leads: bool) -> None:
-    """By how many times, whichever direction is good, and also where one is nothing."""
+def test_ratio_and_leading_tool(ours: float, theirs: float, more: bool, ratio: float, leads: bool) -> None:
+    """For both directions of the unit, and for figures of zero."""
     row = Row("work", "peer", "unit", ours, theirs, more_is_better=more)
     assert row.ratio == pytest.approx(ratio)
     assert row.leads is leads
-    assert row.plain()["leads"] is leads
+    assert row.to_json()["leads"] is leads
     assert row.line().split(" | ")[-1].strip(" |") == ("equal" if ratio == 1 else "unlost" if leads else "**peer**")

@@ -19,11 +19,13 @@ def live_resource(path: str = "", status: int | None = 200, **more: Any) -> Live
     return LiveResource(url, uri.key(url), outcome, status, **fields)
 
 
-def holding(archive: str = "a", last: str = "20250101000000", copies: int = 1, **more: Any) -> ArchiveHolding:
+def archive_captures(archive: str = "a", last: str = "20250101000000", copies: int = 1, **more: Any) -> ArchiveHolding:
     """Return the captures of an archive."""
     return ArchiveHolding(archive, copies, "20200101000000", last, **more)
 
 
 def availability(path: str = "", *archives: str, is_settled: bool = True, **more: Any) -> ResourceAvailability:
     """Return a resource that these archives have."""
-    return ResourceAvailability(live_resource(path, **more), tuple(holding(name) for name in archives), is_settled)
+    return ResourceAvailability(
+        live_resource(path, **more), tuple(archive_captures(name) for name in archives), is_settled
+    )

@@ -9,8 +9,8 @@ import pytest
 
 from tests.aggregate.maps import MemoryHoldings, map_of_rows
 from tests.check.availability.resources import live_resource
-from tests.neighbours.scripted import Answer, Scripted, scripted
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
+from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
 from unlost.archives import create_client
@@ -36,9 +36,9 @@ PAGES = [live_resource(f"p{number}") for number in range(40)]
 NOW = "20260601000000"
 
 
-def stored(numbers: Sequence[int], status: int = 200) -> list[Stored]:
+def make_captures(numbers: Sequence[int], status: int = 200) -> list[StoredCapture]:
     """Return captures of pages of the site."""
-    return [Stored(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
+    return [StoredCapture(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
 
 
 class CheckSetup:
@@ -79,8 +79,8 @@ def run(file: Path, work: Callable[[CheckSetup], Awaitable[None]]) -> None:
             visit, _ = history.begin_visit(clock.now())
             present = history.current_visit(visit)
             present.record_live(PAGES)
-            async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as courier:
-                await work(CheckSetup(present, courier, clock))
+            async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as client:
+                await work(CheckSetup(present, client, clock))
 
     asyncio.run(working())
 
@@ -90,7 +90,7 @@ def only_timemaps(server: FakeWayback) -> Archive:
     return Archive("single", "Single", ArchiveKind.MEMENTO, timemap=server.archive().timemap)
 
 
-def failing(server: Scripted) -> Archive:
+def unresponsive_archive(server: ScriptedServer) -> Archive:
     """Return an archive that never responds."""
     return Archive("failing", "Failing", ArchiveKind.MEMENTO, timemap=f"{server.base}/none/")
 
@@ -106,11 +106,11 @@ def test_complete_listing_needs_no_single_queries(file: Path) -> None:
 
     async def work(targets_of: CheckSetup) -> None:
         async with fake_wayback(
-            [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
+            [*make_captures(range(10)), *make_captures(range(10, 20), 404), *make_captures(range(20, 25), 302)]
         ) as server:
             _, found = await targets_of.send(server.archive())
         assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
     run(file, work)
 
@@ -119,17 +119,17 @@ def test_only_unlisted_resources_are_queried_singly(file: Path) -> None:
     """One archive lists ten pages, another without listings is queried for thirty, or for all forty if thorough."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second))
             assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
-            assert len(second.asked) == 30
+            assert len(second.requests) == 30
 
     run(file, work)
 
     async def thorough(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(5, 15))) as second:
             _, found = await targets_of.send(first.archive(), only_timemaps(second), thorough=True)
-            assert len(second.asked) == 40
+            assert len(second.requests) == 40
             assert found.by_archives == {1: 10, 2: 5}
 
     run(file, thorough)
@@ -139,9 +139,9 @@ def test_interval_of_a_sample_contains_the_true_share(file: Path) -> None:
     """Of a sample of twenty; other pages are unknown."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(0, 40, 2))) as server:
+        async with fake_wayback(make_captures(range(0, 40, 2))) as server:
             _, found = await targets_of.send(only_timemaps(server), sample=20)
-            assert len(server.asked) == 20
+            assert len(server.requests) == 20
         assert found.states[AvailabilityState.UNKNOWN] == 20
         assert found.score.sampled == 20
         assert found.score.interval is not None
@@ -156,17 +156,17 @@ def test_failed_query_is_not_an_absence(file: Path) -> None:
     """The page is unknown, not vulnerable; after some failures the archive is not queried further."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
-            second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
-            result, found = await targets_of.send(first.archive(), failing(second))
+        async with fake_wayback(make_captures(range(10))) as first, scripted_server({}) as second:
+            second.responses.update({f"/none/{page.uri}": ScriptedResponse(500) for page in PAGES})
+            result, found = await targets_of.send(first.archive(), unresponsive_archive(second))
             assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
-            assert len(set(second.asked)) == POLICIES["check"].failures
+            assert len(set(second.requests)) == POLICIES["check"].failures
             # The next run queries it again. One response resets the count.
-            del second.answers[f"/none/{next(iter(PAGES)).uri}"]
-            second.asked.clear()
-            second.answers.clear()
-            result, found = await targets_of.send(first.archive(), failing(second))
+            del second.responses[f"/none/{next(iter(PAGES)).uri}"]
+            second.requests.clear()
+            second.responses.clear()
+            result, found = await targets_of.send(first.archive(), unresponsive_archive(second))
             assert (list(result.given_up), found.states[AvailabilityState.UNKNOWN]) == ([], 0)
 
     run(file, work)
@@ -176,8 +176,8 @@ def test_archive_with_a_failed_listing_is_queried_singly(file: Path) -> None:
     """With the same result."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as server:
-            server.instead = b"<html>maintenance</html>"
+        async with fake_wayback(make_captures(range(10))) as server:
+            server.index_response = b"<html>maintenance</html>"
             archive = server.archive()
             # Its own TimeMaps still work.
             _, found = await targets_of.send(replace(archive, kind=ArchiveKind.WAYBACK))
@@ -191,12 +191,12 @@ def test_answered_queries_are_not_repeated(file: Path) -> None:
     """A visit resumes with the stored listings and results."""
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
+        async with fake_wayback(make_captures(range(10))) as first, fake_wayback(make_captures(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
             _, before = await targets_of.send(*archives, sample=12)
-            count = len(first.asked), len(second.asked)
+            count = len(first.requests), len(second.requests)
             _, after = await targets_of.send(*archives, sample=12)
-            assert (len(first.asked), len(second.asked)) == count
+            assert (len(first.requests), len(second.requests)) == count
             assert before == after
 
     run(file, work)
@@ -207,11 +207,11 @@ def test_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) 
     other = map_of_rows(tmp_path, "org,other)/* 3\n")
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback(stored(range(10))) as server:
+        async with fake_wayback(make_captures(range(10))) as server:
             archive = only_timemaps(server)
             known = MemoryHoldings({archive.id: ArchiveHoldings(other, [])})
             _, found = await targets_of.send(archive, known=known)
-            assert server.asked == []
+            assert server.requests == []
         assert found.states == {AvailabilityState.VULNERABLE: 40}
 
     run(file, work)
@@ -219,7 +219,7 @@ def test_archive_excluded_by_its_map_is_not_queried(file: Path, tmp_path: Path) 
 
 def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
     """A sample of listed but unlinked URLs: missing ones are endangered, others are live."""
-    gone = [Stored(f"{BASE}old{number}", "20240101000000") for number in range(20)]
+    gone = [StoredCapture(f"{BASE}old{number}", "20240101000000") for number in range(20)]
     looked: list[str] = []
 
     async def look(uris: list[str]) -> list[LiveResource]:
@@ -227,7 +227,7 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         return [live_resource(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
 
     async def work(targets_of: CheckSetup) -> None:
-        async with fake_wayback([*stored(range(40)), *gone]) as server:
+        async with fake_wayback([*make_captures(range(40)), *gone]) as server:
             _, found = await targets_of.send(server.archive(), look=look)
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.check.availability.resources import NOW, availability, holding, live_resource
+from tests.check.availability.resources import NOW, archive_captures, availability, live_resource
 from tests.report.browser_page import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, PageVisit
 from unlost.check import (
     STATE_ORDER,
@@ -50,7 +50,8 @@ def resources_with_hostile_names() -> list[ResourceAvailability]:
     found += [availability(f"kept{number}", "a") for number in range(6)]
     found += [
         ResourceAvailability(
-            live_resource("old", last_modified="20260101000000"), (holding("a"), holding(EVIL, "20240101000000"))
+            live_resource("old", last_modified="20260101000000"),
+            (archive_captures("a"), archive_captures(EVIL, "20240101000000")),
         )
     ]
     found += [

@@ -9,12 +9,12 @@ from unlost.check import AvailabilityScore
 from unlost.statistics import Z95, wilson_interval
 
 
-def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
+def slow_wilson(hits: int, queried: int, total: int) -> tuple[float, float]:
     """Return the bounds by definition: shares within 1.96 deviations of the sample, by bisection."""
-    share = hits / asked
+    share = hits / queried
 
     def is_within(guess: float) -> bool:
-        variance = guess * (1 - guess) / asked * (total - asked) / (total - 1)
+        variance = guess * (1 - guess) / queried * (total - queried) / (total - 1)
         return abs(share - guess) <= Z95 * sqrt(variance) + 1e-12
 
     def end(inside: float, outside: float) -> float:
@@ -25,35 +25,35 @@ def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
 
     low = 0.0 if is_within(0.0) else end(share, 0.0)
     high = 1.0 if is_within(1.0) else end(share, 1.0)
-    return max(low, hits / total), min(high, (total - asked + hits) / total)
+    return max(low, hits / total), min(high, (total - queried + hits) / total)
 
 
 @st.composite
 def drawn(draw: st.DrawFn) -> tuple[int, int, int]:
     """Return hits, answered and total."""
     total = draw(st.integers(2, 5_000))
-    asked = draw(st.integers(1, total))
-    return draw(st.integers(0, asked)), asked, total
+    queried = draw(st.integers(1, total))
+    return draw(st.integers(0, queried)), queried, total
 
 
 @given(drawn())
 def test_interval_matches_its_definition(case: tuple[int, int, int]) -> None:
     """The closed form equals the bisection."""
-    hits, asked, total = case
+    hits, queried, total = case
     found, expected = wilson_interval(*case), slow_wilson(*case)
     assert abs(found[0] - expected[0]) < 1e-5
     assert abs(found[1] - expected[1]) < 1e-5
-    assert found[0] <= hits / asked <= found[1] + 1e-12 or asked < total
-    if asked == total:
-        assert found == (hits / asked, hits / asked)
+    assert found[0] <= hits / queried <= found[1] + 1e-12 or queried < total
+    if queried == total:
+        assert found == (hits / queried, hits / queried)
 
 
 @given(drawn())
 def test_more_responses_never_widen_the_interval(case: tuple[int, int, int]) -> None:
     """Answered samples are certain."""
-    hits, asked, total = case
+    hits, queried, total = case
     low, high = wilson_interval(*case)
-    assert hits / total - 1e-12 <= low <= high <= (total - asked + hits) / total + 1e-12
+    assert hits / total - 1e-12 <= low <= high <= (total - queried + hits) / total + 1e-12
 
 
 def test_interval_has_its_nominal_coverage() -> None:
@@ -77,9 +77,9 @@ def scores(draw: st.DrawFn) -> AvailabilityScore:
     """Return possible scores."""
     listed, certain = draw(st.integers(0, 50)), draw(st.integers(0, 50))
     others = draw(st.integers(0, 50))
-    asked = draw(st.integers(0, others))
-    hits = draw(st.integers(0, asked))
-    return AvailabilityScore(listed + certain + others, listed + hits, certain + asked - hits, asked, hits)
+    queried = draw(st.integers(0, others))
+    hits = draw(st.integers(0, queried))
+    return AvailabilityScore(listed + certain + others, listed + hits, certain + queried - hits, queried, hits)
 
 
 @given(scores())

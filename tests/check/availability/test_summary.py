@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.check.availability.resources import NOW, availability, holding, live_resource
+from tests.check.availability.resources import NOW, archive_captures, availability, live_resource
 from unlost.check import (
     AvailabilityScore,
     AvailabilityState,
@@ -50,15 +50,16 @@ def test_staleness_and_formats() -> None:
         [
             ResourceAvailability(
                 live_resource("a", **changed),
-                (holding("x", "20250101000000", migrated=True), holding("y", "20250109000000")),
+                (archive_captures("x", "20250101000000", migrated=True), archive_captures("y", "20250109000000")),
             ),
             ResourceAvailability(
-                live_resource("b", **changed), (holding("x", "20260101000000", migrated=True, digest="sha1:A"),)
+                live_resource("b", **changed),
+                (archive_captures("x", "20260101000000", migrated=True, digest="sha1:A"),),
             ),
             ResourceAvailability(
-                live_resource("c", **changed), (holding("y", "20250101000000", copies=3, migrated=False),)
+                live_resource("c", **changed), (archive_captures("y", "20250101000000", copies=3, migrated=False),)
             ),
-            ResourceAvailability(live_resource("d", last_modified=None), (holding("y", migrated=False),)),
+            ResourceAvailability(live_resource("d", last_modified=None), (archive_captures("y", migrated=False),)),
         ],
         NOW,
     )

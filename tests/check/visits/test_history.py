@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.availability.resources import holding, live_resource
+from tests.check.availability.resources import archive_captures, live_resource
 from unlost.check import (
     ANY_ARCHIVE,
     ArchiveHolding,
@@ -37,15 +37,15 @@ def visit(
     answers: bool = True,
 ) -> int:
     """Make a visit with these listed captures; return the number of visits that lost their dates."""
-    begun, struck = history.begin_visit(time)
-    present = history.current_visit(begun)
+    start, struck = history.begin_visit(time)
+    present = history.current_visit(start)
     present.record_live(seen)
     present.mark_crawled()
     if answers:
         present.record_listing(
             ListingResult("a", URL, True), {live_resource(path).key: each for path, each in (stored or {}).items()}
         )
-    history.finish_visit(begun, ["a"])
+    history.finish_visit(start, ["a"])
     return struck
 
 
@@ -64,18 +64,18 @@ def rows(history: VisitHistory, table: str) -> int:
 def test_database_grows_with_changes_only(history: VisitHistory) -> None:
     """A hundred equal visits have the rows of one."""
     seen = [live_resource("a"), live_resource("b")]
-    visit(history, 0, seen, {"a": holding()})
+    visit(history, 0, seen, {"a": archive_captures()})
     before = [rows(history, table) for table in ("live_span", "held_span", "resource")]
     for day in range(1, 100):
-        visit(history, day * DAY, seen, {"a": holding()})
+        visit(history, day * DAY, seen, {"a": archive_captures()})
     assert [rows(history, table) for table in ("live_span", "held_span", "resource")] == before
-    visit(history, 100 * DAY, [live_resource("a", 404), live_resource("b")], {"a": holding()})
+    visit(history, 100 * DAY, [live_resource("a", 404), live_resource("b")], {"a": archive_captures()})
     assert rows(history, "live_span") == before[0] + 1
 
 
 def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
     """The spans of an archive that failed are not extended."""
-    visit(history, 0, [live_resource("a")], {"a": holding()})
+    visit(history, 0, [live_resource("a")], {"a": archive_captures()})
     visit(history, DAY, [live_resource("a")], answers=False)
     visit(history, 2 * DAY, [live_resource("a")], {})
     ((_, _, sights),) = history.observations("a")
@@ -85,9 +85,9 @@ def test_visits_without_responses_leave_a_gap(history: VisitHistory) -> None:
 def test_clock_jump_makes_visits_undated(history: VisitHistory) -> None:
     """A visit in the far future loses its date when the clock is right again."""
     visit(history, 0, [live_resource("a")], {})
-    visit(history, DAY, [live_resource("a")], {"a": holding()})
-    assert visit(history, 1_000 * DAY, [live_resource("a")], {"a": holding()}) == 0
-    assert visit(history, 2 * DAY, [live_resource("a")], {"a": holding()}) == 1
+    visit(history, DAY, [live_resource("a")], {"a": archive_captures()})
+    assert visit(history, 1_000 * DAY, [live_resource("a")], {"a": archive_captures()}) == 0
+    assert visit(history, 2 * DAY, [live_resource("a")], {"a": archive_captures()}) == 1
     visit(history, 3 * DAY, [live_resource("a")], {})
     ((_, _, life),) = resource_lifetimes(history)
     assert (life.ta, life.tp, life.p_r) == (DAY, 3 * DAY, 1.0)
@@ -96,11 +96,11 @@ def test_clock_jump_makes_visits_undated(history: VisitHistory) -> None:
 
 def test_interrupted_visit_is_resumed_or_discarded(history: VisitHistory) -> None:
     """It is discarded when another one begins."""
-    begun, _ = history.begin_visit(0)
-    history.current_visit(begun).record_live([live_resource("a")])
+    start, _ = history.begin_visit(0)
+    history.current_visit(start).record_live([live_resource("a")])
     found = history.unfinished_visit()
     assert found is not None
-    assert (found.id, found.stage) == (begun.id, VisitStage.BEGUN)
+    assert (found.id, found.stage) == (start.id, VisitStage.BEGUN)
     history.begin_visit(DAY)
     assert rows(history, "live") == 0
     assert rows(history, "visit") == 1
@@ -111,8 +111,8 @@ def test_urls_with_the_same_key_are_one_resource(history: VisitHistory) -> None:
     page = live_resource("a")
     redirect = LiveResource("https://www.site.example/a", page.key, CrawlOutcome.FETCHED, 301)
     for order in ([page, redirect], [redirect, page]):
-        begun, _ = history.begin_visit(0)
-        present = history.current_visit(begun)
+        start, _ = history.begin_visit(0)
+        present = history.current_visit(start)
         present.record_live(order)
         (availability,) = present.availabilities([])
         assert availability.live.uri == page.uri

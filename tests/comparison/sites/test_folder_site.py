@@ -1,4 +1,4 @@
-"""Sites in folders: as wget lays them out, or as they lay on a server; names of any kind, links, pipes."""
+"""Tests of sites in folders: layouts of wget and of servers, unusual names, links and pipes."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ def write(root: Path, *files: str, body: bytes = b"<p>") -> Path:
 
 
 def test_hosts_are_the_first_folders(tmp_path: Path) -> None:
-    """Names as those of addresses: default pages, queries, ports, escapes."""
+    """File names map to URLs with default pages, queries, ports and escapes."""
     write(
         tmp_path,
         "www.example.com/index.html",
@@ -48,7 +48,7 @@ def test_hosts_are_the_first_folders(tmp_path: Path) -> None:
 
 
 def test_base_is_the_url_of_the_folder(tmp_path: Path) -> None:
-    """Also one of the server's folders; progress ends with all that was read."""
+    """The base may be a subfolder of the server; progress ends with all bytes."""
     write(tmp_path, "index.html", "css/site.css")
     read: list[int] = []
     found = open_site(tmp_path, base="https://www.example.com/~me", on_read=read.append)
@@ -61,14 +61,14 @@ def test_base_is_the_url_of_the_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["index.html", "css/a.css", "v1.0/a.html", "1.2.3.4.5/a"])
 def test_folders_without_hosts_need_a_base(name: str, tmp_path: Path) -> None:
-    """Guessing would make every resource another one."""
+    """A guessed base would change every URL."""
     write(tmp_path, name, "example.com/a")
     with pytest.raises(UsageError, match="give --base"):
         open_site(tmp_path)
 
 
 def test_files_of_httrack_are_skipped(tmp_path: Path) -> None:
-    """Its log and its own pages stand beside the hosts."""
+    """Its log and index pages are next to the host folders."""
     write(tmp_path, "example.com/a.html", "hts-cache/new.zip", "index.html", "hts-log.txt")
     found = open_site(tmp_path)
     assert found.resources.keys() == {"example.com/a.html"}
@@ -76,7 +76,7 @@ def test_files_of_httrack_are_skipped(tmp_path: Path) -> None:
 
 
 def test_symbolic_links_pipes_and_invalid_names_are_skipped(tmp_path: Path) -> None:
-    """They are counted; nothing is followed, nothing hangs, nothing crashes."""
+    """They are counted; links are not followed, and pipes do not block."""
     host = write(tmp_path, "example.com/a.html") / "example.com"
     (host / "link.html").symlink_to(host / "a.html")
     (host / "loop").symlink_to(tmp_path)
@@ -93,7 +93,7 @@ def test_symbolic_links_pipes_and_invalid_names_are_skipped(tmp_path: Path) -> N
 
 
 def test_deleted_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the folder is read, and before a body is."""
+    """Both while the folder is read, and before a body is read."""
     write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
     opened = file_site._open_regular_file
 
@@ -115,14 +115,14 @@ def test_deleted_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_empty_folders_are_rejected(tmp_path: Path) -> None:
-    """Folders in a folder are no site."""
+    """A folder with only subfolders is not a site."""
     (tmp_path / "example.com" / "deep").mkdir(parents=True)
     with pytest.raises(InputError, match="nothing in it"):
         open_site(tmp_path)
 
 
-def test_the_later_of_two_files_with_one_name_counts(tmp_path: Path) -> None:
-    """An empty one never counts before one that is not."""
+def test_newer_of_two_files_with_one_url_is_used(tmp_path: Path) -> None:
+    """An empty file is used only if there is no other."""
     write(tmp_path, "example.com/index.html", body=b"old")
     write(tmp_path, "www.example.com/index.html", body=b"new")
     os.utime(tmp_path / "example.com" / "index.html", (0, 0))
@@ -145,12 +145,12 @@ def test_the_later_of_two_files_with_one_name_counts(tmp_path: Path) -> None:
     ],
 )
 def test_types_follow_signature_and_extension(name: str, head: bytes, mime: str | None) -> None:
-    """Where both speak, the bytes are believed if they leave no doubt."""
+    """An unambiguous signature takes precedence over the extension."""
     assert guess_media_type(name, head) == mime
 
 
-def test_names_of_hosts() -> None:
-    """With ports, as addresses, international ones; not what only has a dot."""
+def test_host_names_are_recognised() -> None:
+    """Ports, IP addresses and internationalised names; not every name with a dot."""
     hosts = ["example.com", "localhost", "127.0.0.1:80", "bücher.example", "a.b-c.co.uk+8080", "[::1]"]
     others = ["images", "v1.0", "1.2", "index.html~", ".hidden", "a..b", "a.b c", ""]
     assert [is_host_name(name) for name in hosts + others] == [True] * len(hosts) + [False] * len(others)
@@ -159,11 +159,11 @@ def test_names_of_hosts() -> None:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Disable the log."""
 
 
-def test_a_mirror_of_wget_equals_the_site(tmp_path: Path) -> None:
-    """A real wget, its own layout of host, port, folders and default pages: the same names, the same digests."""
+def test_wget_mirror_equals_the_site(tmp_path: Path) -> None:
+    """A mirror by a real wget has the same URLs and digests."""
     links = b'<a href="a%20page.html">1</a><a href="deep/">2</a><img src="logo.png">'
     write(tmp_path, "live/index.html", body=links)
     write(tmp_path, "live/a page.html", "live/deep/index.html", body=b"<p>a page")

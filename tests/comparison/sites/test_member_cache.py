@@ -1,4 +1,4 @@
-"""Archive files that somebody gzipped as a whole: bodies are read from their text, which is unpacked once."""
+"""Tests of archive files that are one gzip member: they are decompressed once to read bodies."""
 
 import gzip
 import hashlib
@@ -31,7 +31,7 @@ def archive() -> bytes:
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
-    """Give a WARC that is one gzip member."""
+    """Provide a WARC that is one gzip member."""
     file = tmp_path / "a.warc.gz"
     file.write_bytes(gzip.compress(archive(), 1))
     return file
@@ -39,7 +39,7 @@ def whole(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder that temporary files are in."""
+    """Provide the folder of temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -56,7 +56,7 @@ def bodies(site: Site) -> list[bytes]:
 
 
 def test_a_member_is_decompressed_once(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many records are read from it, in whatever order; nothing of it is left behind."""
+    """For any number and order of records; the temporary file is removed."""
     inflated = Mock(wraps=warc_site._inflate_member)
     monkeypatch.setattr(warc_site, "_inflate_member", inflated)
     site = open_site(whole)
@@ -70,7 +70,7 @@ def test_a_member_is_decompressed_once(whole: Path, files: Path, monkeypatch: py
 def test_a_too_long_member_is_read_from_its_beginning(
     whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes longer, and takes no more room."""
+    """Reading is slower and needs no disk space."""
     monkeypatch.setattr(warc_site, "_MAX_MEMBER_BYTES", 1 << 20)
     site = open_site(whole)
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
@@ -78,14 +78,14 @@ def test_a_too_long_member_is_read_from_its_beginning(
 
 
 def test_a_member_is_read_from_its_beginning_if_the_disk_is_full(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody needs to care."""
+    """The bodies are the same."""
     site = open_site(whole)
     monkeypatch.setattr(tempfile, "tempdir", "/proc/nowhere")
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
 
 
 def test_other_compressions_are_read_from_their_beginning(tmp_path: Path, files: Path) -> None:
-    """One frame of zstd with all records in it is as good."""
+    """A single zstd frame with all records works like gzip."""
     file = tmp_path / "a.warc"
     file.write_bytes(archive())
     subprocess.run(["zstd", "-q", str(file)], check=True)
@@ -94,7 +94,7 @@ def test_other_compressions_are_read_from_their_beginning(tmp_path: Path, files:
 
 
 def test_later_damage_is_reported(whole: Path) -> None:
-    """What comes before the damage can still be read; what comes after is not mistaken for something else."""
+    """Records before the damage are readable; later ones raise errors."""
     site = open_site(whole)
     text = bytearray(whole.read_bytes())
     text[len(text) * 3 // 4 :] = zlib.compress(b"x") * 10

@@ -1,4 +1,4 @@
-"""Real WARCs as sites: the exact number of resources, what is left out, and bodies that have their digests."""
+"""Tests of real WARCs as sites: exact numbers of resources and skipped records, and digests of bodies."""
 
 import hashlib
 
@@ -8,9 +8,9 @@ from tests.real_data import DATA
 from unlost.comparison import open_site
 
 WARCS = DATA / "warc"
-CHECKED = 64 << 20  # bytes of a body: more than any of them has
+CHECKED = 64 << 20  # bytes; larger than all bodies
 
-# Each file: resources, what is left out of pages, problems by kind.
+# For each file: resources, skipped pages by reason, problems by kind.
 FILES: dict[str, tuple[int, dict[str, int], dict[str, int]]] = {
     "archive-org-2008.warc.gz": (214, {"foreign-scheme": 38, "redirect": 7, "error": 40}, {}),
     "iana-2020.warc.gz": (17, {"redirect": 1}, {}),
@@ -32,7 +32,7 @@ NO_PAGES = {"request", "metadata", "warcinfo"}
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", FILES)
 def test_real_files_are_sites(name: str) -> None:
-    """Each resource has a body with its digest, read again from where it is."""
+    """Each body can be read again and has its digest."""
     found = open_site(WARCS / name)
     left_out = {reason: count for reason, count in found.skipped.items() if reason not in NO_PAGES}
     assert (len(found.resources), left_out, found.problems.counts) == FILES[name]
@@ -46,7 +46,7 @@ def test_real_files_are_sites(name: str) -> None:
 
 @pytest.mark.real_data
 def test_one_page_in_three_codings_is_one_page() -> None:
-    """A real server, asked in three ways: what it sent is the same once its codings are undone."""
+    """Three responses of a real server with different codings have the same decoded body."""
     names = ("brotli", "gzip", "none")
     found = [open_site(WARCS / "odd" / f"transfer-{name}.warc.gz").resources for name in names]
     assert len({(each.name, each.digest, each.size) for resources in found for each in resources.values()}) == 1
@@ -54,7 +54,7 @@ def test_one_page_in_three_codings_is_one_page() -> None:
 
 @pytest.mark.real_data
 def test_a_folder_of_real_files_is_one_site() -> None:
-    """All of them together have the resources of each; two crawls of one site share most of theirs."""
+    """Together they have the resources of each; two crawls of one site share most resources."""
     both = open_site(WARCS)
     for name in ("iana-2020.warc.gz", "iana-2021.warc.gz"):
         assert open_site(WARCS / name).resources.keys() <= both.resources.keys()

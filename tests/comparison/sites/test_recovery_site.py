@@ -1,4 +1,4 @@
-"""Sites that were recovered: what was chosen, what is only listed, how much was asked."""
+"""Tests of recoveries as sites: selected captures, listed holdings and number of requests."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
 
 
 def test_a_recovery_has_the_selected_captures(tmp_path: Path) -> None:
-    """By the real command: the chosen copies with their dates, and nothing left behind in the folder."""
+    """A recovery by the command has the selected captures with their dates, and no temporary files are left."""
     folder = tmp_path / "mine"
     done = unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", str(folder))
     assert done.returncode == 0
@@ -41,7 +41,7 @@ def test_a_recovery_has_the_selected_captures(tmp_path: Path) -> None:
     assert b"<" in found.read_body(found.resources["lost.example/"], 1_000).content
     assert sorted(folder.rglob("*")) == before
     assert read[-1] == readable_bytes(folder)
-    # The archive files alone hold the same, but for what was not chosen.
+    # The WARCs alone also contain captures that were not selected.
     files = open_site(folder / "warc")
     assert {name: each.digest for name, each in found.resources.items()}.items() <= {
         name: each.digest for name, each in files.resources.items()
@@ -49,7 +49,7 @@ def test_a_recovery_has_the_selected_captures(tmp_path: Path) -> None:
 
 
 def test_the_selected_capture_counts_instead_of_the_newest(tmp_path: Path) -> None:
-    """Nearest to a date that was asked for; redirects and errors are no resources."""
+    """The capture closest to the requested date counts; redirects and errors are not resources."""
     held = [
         page("", "one", "moved", date="20140101000000"),
         page("one", date="20100101000000"),
@@ -65,7 +65,7 @@ def test_the_selected_capture_counts_instead_of_the_newest(tmp_path: Path) -> No
 
 
 def test_deduplicated_bodies_are_found(tmp_path: Path) -> None:
-    """A revisit of the recovery stands for the body that is kept."""
+    """A revisit record resolves to the stored body."""
     body = b"<p>the same in both"
     held = [
         page("", "one", "two"),
@@ -83,7 +83,7 @@ def test_deduplicated_bodies_are_found(tmp_path: Path) -> None:
 
 
 def test_holdings_that_were_not_fetched_are_listed(tmp_path: Path) -> None:
-    """What nothing links to, what failed; not errors, nor what is not there after all, nor what came back."""
+    """Unlinked and failed resources are listed; errors, misses and recovered resources are not."""
     held = [
         page("", "one", "two", "absent"),
         page("one"),
@@ -107,7 +107,7 @@ def test_holdings_that_were_not_fetched_are_listed(tmp_path: Path) -> None:
 
 
 def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
-    """Also those of a run that was stopped; a recovery that nobody counted says nothing."""
+    """Requests of interrupted runs count; older recoveries have no count."""
     a = Stub("a", [page("", "one"), page("one")])
     run = RecoveryRunner(tmp_path, a)
     run()
@@ -120,7 +120,7 @@ def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
 
 
 def test_requests_survive_an_interruption(tmp_path: Path) -> None:
-    """What was sent before something went wrong was sent."""
+    """Requests before a failure are counted."""
     a = Stub("a", [page("")])
 
     def interrupt(question: str) -> None:
@@ -135,7 +135,7 @@ def test_requests_survive_an_interruption(tmp_path: Path) -> None:
 
 
 def test_a_running_recovery_can_be_read(tmp_path: Path) -> None:
-    """Nobody waits for anybody, and the one who writes does not notice."""
+    """Reader and writer do not block each other."""
     RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=RecoverPolicy.EXHAUSTIVE)()
     with RecoveryState(tmp_path) as state:
         state.set_fact("something", "changed")
@@ -146,7 +146,7 @@ def test_a_running_recovery_can_be_read(tmp_path: Path) -> None:
 
 
 def test_letter_case_follows_the_option_of_the_comparison(tmp_path: Path) -> None:
-    """Whatever the recovery did with it: a name can be folded, and made anew from its address."""
+    """The comparison normalises URLs again, independent of the option of the recovery."""
     stub = Stub("a", [page("", "Page.HTML"), page("Page.HTML")])
     RecoveryRunner(tmp_path, stub)()
     assert f"{NAME}page.html" in open_site(tmp_path, ignore_case=True).resources
@@ -156,7 +156,7 @@ def test_letter_case_follows_the_option_of_the_comparison(tmp_path: Path) -> Non
 
 
 def test_a_damaged_recovery_is_reported(tmp_path: Path) -> None:
-    """A state of something else, a link, files that are gone, damage in them."""
+    """Foreign state files, symbolic links, missing files and damaged files."""
     folder = tmp_path / "whole"
     folder.mkdir()
     RecoveryRunner(folder, Stub("a", [page("", "one"), page("one")]))()
@@ -202,12 +202,12 @@ def test_a_damaged_recovery_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_a_forged_state_is_not_trusted(said: dict[str, object] | None, tmp_path: Path) -> None:
-    """Whatever it says of a copy, it is a line about the state, and no error of the program."""
+    """Invalid values in the state are reported as errors of the state."""
     RecoveryRunner(tmp_path, Stub("a", [page("", "one"), page("one")]))()
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as state, state:
         (data,) = state.execute("SELECT data FROM record").fetchone()
-        kept = json.loads(data)
-        kept["capture"].update(said or {})
-        state.execute("UPDATE record SET data = ?", (json.dumps(kept) if said else "[" * 100_000,))
+        stored = json.loads(data)
+        stored["capture"].update(said or {})
+        state.execute("UPDATE record SET data = ?", (json.dumps(stored) if said else "[" * 100_000,))
     with pytest.raises(InputError, match="not the state of a recovery: the record of"):
         open_site(tmp_path)

@@ -1,4 +1,4 @@
-"""What is kept at a place is told by looking; what is no site is said to be none, with what to do."""
+"""Tests of detecting the kind of a site, and of errors for paths that are not sites."""
 
 import errno
 import gzip
@@ -27,13 +27,13 @@ ARC += b"http://example.com/0 1.2.3.4 20140101000000 text/html 22\nHTTP/1.0 200 
     ],
 )
 def test_archive_files_are_recognised_by_signature(name: str, data: bytes, tmp_path: Path) -> None:
-    """Whatever they are called."""
+    """For any file name."""
     (tmp_path / name).write_bytes(data)
     assert open_site(tmp_path / name).resources.keys() == {"example.com/0"}
 
 
 def test_paths_without_a_site_are_rejected(tmp_path: Path) -> None:
-    """Nothing there, nothing in it, something else: each with what to do."""
+    """Missing, empty and foreign paths are rejected with advice."""
     cases: list[tuple[str, type[UnlostError], str]] = [
         ("nowhere", InputError, "No such file"),
         ("empty", InputError, "nothing in it"),
@@ -58,13 +58,13 @@ def test_paths_without_a_site_are_rejected(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(record())
     (tmp_path / "links" / "a.warc").symlink_to("../crawl/a.warc")
     (tmp_path / "bad.wacz").write_bytes(b"PK\3\4 and no more")
-    for name, kind, said in cases:
-        with pytest.raises(kind, match=said):
+    for name, kind, output in cases:
+        with pytest.raises(kind, match=output):
             open_site(tmp_path / name)
 
 
 def test_an_empty_archive_is_an_empty_site(tmp_path: Path) -> None:
-    """What was in it is counted; rubbish in the place of records is a problem."""
+    """Skipped records are counted; garbage in place of records is reported as a problem."""
     (tmp_path / "a.warc").write_bytes(record(kind="warcinfo") + b"rubbish")
     found = open_site(tmp_path / "a.warc")
     assert (len(found.resources), found.skipped) == (0, {"warcinfo": 1})
@@ -72,7 +72,7 @@ def test_an_empty_archive_is_an_empty_site(tmp_path: Path) -> None:
 
 
 def test_a_base_is_rejected_for_archive_files(tmp_path: Path) -> None:
-    """Archive files know their addresses; what is no address is no base."""
+    """Archive files contain URLs; an invalid URL is not a base."""
     (tmp_path / "a.warc").write_bytes(record())
     with pytest.raises(UsageError, match="leave out --base"):
         open_site(tmp_path / "a.warc", base="http://example.com/")
@@ -82,7 +82,7 @@ def test_a_base_is_rejected_for_archive_files(tmp_path: Path) -> None:
 
 
 def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
-    """A site may have a WARC to download."""
+    """A site may offer a WARC as a download."""
     (tmp_path / HOST).mkdir()
     (tmp_path / HOST / "a.warc").write_bytes(record())
     (tmp_path / HOST / "index.html").write_bytes(b"<p>")
@@ -93,7 +93,7 @@ def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
 def test_a_folder_of_archives_with_an_unreadable_part_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What may not be listed may have half of the site in it."""
+    """An unreadable subfolder could contain a part of the site."""
     (tmp_path / "a.warc").write_bytes(record())
     (tmp_path / "more").mkdir()
     listed = os.scandir

@@ -1,4 +1,4 @@
-"""Sites in archive files: which copy counts, what does not and why, and bodies that are read again."""
+"""Tests of sites in archive files: selected captures, skipped records, and reading bodies."""
 
 import gzip
 import hashlib
@@ -22,7 +22,7 @@ MOMENT = "2014-02-10T00:00:01Z"
 
 
 def sha1(body: bytes) -> bytes:
-    """Return the digest that a resource with this body has."""
+    """Return the SHA-1 digest of a body."""
     return hashlib.sha1(body, usedforsecurity=False).digest()
 
 
@@ -32,7 +32,7 @@ def response(body: bytes, *, status: str = "200 OK", fields: str = "Content-Type
 
 
 def site(folder: Path, *records: bytes, name: str = "a.warc", ignore_case: bool = False) -> Site:
-    """Write records to a file, and read that."""
+    """Write records to a file and read it as a site."""
     (folder / name).write_bytes(b"".join(records))
     return open_site(folder / name, ignore_case=ignore_case)
 
@@ -42,8 +42,8 @@ def page(path: str, body: bytes = b"<p>a page", *, date: str = MOMENT, **more: s
     return record(response(body, **more), uri=f"http://www.example.com/{path}", date=date)
 
 
-def test_resources_are_what_warcio_wrote(tmp_path: Path) -> None:
-    """Name, address, dates, type, digest and size, of responses and of resources, with headers as they are usual."""
+def test_resources_equal_the_records_of_warcio(tmp_path: Path) -> None:
+    """Name, URL, dates, type, digest and size of response and resource records."""
     with (tmp_path / "a.warc.gz").open("wb") as out:
         writer = WARCWriter(out, gzip=True)
         body = gzip.compress(b"<p>a page")
@@ -83,8 +83,8 @@ def test_resources_are_what_warcio_wrote(tmp_path: Path) -> None:
     assert (part.content, part.charset, part.is_truncated) == (b"PN", None, True)
 
 
-def test_the_latest_copy_with_a_body_counts(tmp_path: Path) -> None:
-    """In whatever order they come; an empty one only if there is no other, and errors never."""
+def test_latest_capture_with_a_body_is_used(tmp_path: Path) -> None:
+    """In any order; an empty capture is used only if there is no other, an error never."""
     found = site(
         tmp_path,
         page("", b"new", date="2014-02-12T00:00:00Z"),
@@ -100,7 +100,7 @@ def test_the_latest_copy_with_a_body_counts(tmp_path: Path) -> None:
 
 
 def test_skipped_records_are_counted_by_reason(tmp_path: Path) -> None:
-    """Redirects, errors, answers without bodies or status, other records, other schemes."""
+    """Redirects, errors, responses without body or status, other record types, other schemes."""
     found = site(
         tmp_path,
         page("a", status="301 Moved"),
@@ -124,7 +124,7 @@ def test_skipped_records_are_counted_by_reason(tmp_path: Path) -> None:
 
 
 def test_revisits_resolve_to_the_body_they_refer_to(tmp_path: Path) -> None:
-    """By address and date, else by digest, before or behind them; those that name nothing are left out."""
+    """By URL and date, else by digest, of earlier or later records; unresolved revisits are skipped."""
     digest = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
     named = b"WARC-Refers-To-Target-URI: http://example.com/b\r\nWARC-Refers-To-Date: 2014-02-10T00:00:01Z\r\n"
 
@@ -152,7 +152,7 @@ def test_revisits_resolve_to_the_body_they_refer_to(tmp_path: Path) -> None:
 
 
 def test_truncated_records_are_skipped(tmp_path: Path) -> None:
-    """Short records, those that say that they are cut, bodies that break off in their coding; all is counted."""
+    """Short records, records marked as truncated, and incomplete codings are counted."""
     packed = gzip.compress(b"<p>a page" * 100)[:-9]
     found = site(
         tmp_path,
@@ -168,7 +168,7 @@ def test_truncated_records_are_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [12, 40, 60, 100, -20, -6, -1])
 def test_reading_continues_after_damage(place: int, tmp_path: Path) -> None:
-    """Members with a changed byte, in their headers, their text or their checksums: only their records are lost."""
+    """A changed byte in a gzip member, in header, data or checksum, loses only the records of that member."""
     members = [member(page(str(number), b"%d" % number * 500)) for number in range(600)]
     changed = (1, 127, 254, 256, 599)
     for number in changed:
@@ -181,7 +181,7 @@ def test_reading_continues_after_damage(place: int, tmp_path: Path) -> None:
 
 
 def test_a_body_with_an_unknown_coding_stays_encoded(tmp_path: Path) -> None:
-    """With a problem that says so."""
+    """A problem is reported."""
     body = b"\x1f\x9d\x90\0\0"
     found = site(tmp_path, record(response(body, fields="Content-Encoding: compress\r\n"), uri="http://a.com/"))
     assert found.read_body(found.resources["a.com/"], 100).content == body
@@ -189,7 +189,7 @@ def test_a_body_with_an_unknown_coding_stays_encoded(tmp_path: Path) -> None:
 
 
 def test_a_decompression_bomb_is_truncated(tmp_path: Path) -> None:
-    """Neither when it is read nor when its body is."""
+    """Both when the site is read and when the body is read."""
     bomb = brotli.compress(bytes(1 << 26), quality=1)
     found = site(tmp_path, record(response(bomb, fields="Content-Encoding: br\r\n"), uri="http://a.com/"))
     assert found.problems.counts == {"coding-too-long": 1}
@@ -198,7 +198,7 @@ def test_a_decompression_bomb_is_truncated(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_archives_is_one_site(tmp_path: Path) -> None:
-    """Also with a WACZ among them, and the same file twice; progress goes from nothing to all of it."""
+    """Including a WACZ and a duplicate file; progress runs from zero to the total."""
     (tmp_path / "deep").mkdir()
     (tmp_path / "a.warc").write_bytes(page("a") + page("both", b"old"))
     (tmp_path / "deep" / "a.warc.gz").write_bytes(member(page("a")) + member(page("b")))
@@ -216,14 +216,14 @@ def test_a_folder_of_archives_is_one_site(tmp_path: Path) -> None:
 
 
 def test_a_deflated_wacz_is_read_but_for_its_bodies(tmp_path: Path) -> None:
-    """Digests are there; a body says what to do to have it."""
+    """Digests are available; reading a body raises an error with advice."""
     found = open_site(wacz(tmp_path / "a.wacz", {"archive/a.warc": page("a")}, zipfile.ZIP_DEFLATED))
     with pytest.raises(ArchiveFileError, match="take the WARC out of the ZIP"):
         found.read_body(found.resources["example.com/a"], 10)
 
 
 def test_a_file_changed_in_the_meantime_is_reported(tmp_path: Path) -> None:
-    """Its bodies cannot be read any more."""
+    """Reading a body raises an error."""
     found = site(tmp_path, page("a"), page("b"))
     (tmp_path / "a.warc").write_bytes(page("a") + b"rubbish" * 99)
     with pytest.raises(ArchiveFileError, match="expected a record at byte"):
@@ -234,13 +234,13 @@ def test_a_file_changed_in_the_meantime_is_reported(tmp_path: Path) -> None:
 
 
 def test_letter_case_may_be_ignored(tmp_path: Path) -> None:
-    """Then pages whose names differ only in it are one."""
+    """Pages whose URLs differ only in letter case become one."""
     assert len(site(tmp_path, page("a"), page("A")).resources) == 2
     assert site(tmp_path, page("a"), page("A"), ignore_case=True).resources.keys() == {"example.com/a"}
 
 
 def test_hostile_urls_are_skipped(tmp_path: Path) -> None:
-    """Of megabytes, with bytes that are no text, with nothing: none of them ends the reading."""
+    """Empty URLs, URLs of megabytes, and URLs with invalid bytes do not stop reading."""
     nasty = ("a" * (3 << 20), "%ff%00", "\x1b[2J", "..%2f..%2fetc", "?" * 5_000, "\u202e")
     found = site(tmp_path, *(page(path) for path in nasty), page("last"))
     assert "example.com/last" in found.resources
@@ -248,7 +248,7 @@ def test_hostile_urls_are_skipped(tmp_path: Path) -> None:
 
 
 def test_bodies_are_read_by_several_threads(tmp_path: Path) -> None:
-    """While another site is read."""
+    """Concurrently with another site."""
     found = site(tmp_path, *(page(str(number), b"%d" % number) for number in range(200)))
     other = threading.Thread(target=open_site, args=(tmp_path / "a.warc",))
     other.start()

@@ -58,11 +58,11 @@ def killed_at(folder: str, line: int) -> bool:
 
 def kill(folder: str, points: int) -> None:
     """Kill changes at one line after another; print the number of kills, and the state after each."""
-    killed, said = 0, []
+    killed, output = 0, []
     for point in range(points):
         killed += killed_at(folder, 1 + point)
-        said.append(FileLimitStore(folder, sys.exit).update("a", lambda ledger: (ledger, ledger.waits)))
-    print(json.dumps([killed, *said]))
+        output.append(FileLimitStore(folder, sys.exit).update("a", lambda ledger: (ledger, ledger.waits)))
+    print(json.dumps([killed, *output]))
 
 
 if __name__ == "__main__":

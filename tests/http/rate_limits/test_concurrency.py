@@ -45,8 +45,8 @@ class Host:
             await settle()
             ended = min(self.going)
             self.going.remove(ended)
-            self.time, begun = ended
-            (end or self.limiter.record_response)(begun, self.time)
+            self.time, start = ended
+            (end or self.limiter.record_response)(start, self.time)
             self.served += 1
             self.limiter.release()
             self._tasks.append(asyncio.create_task(self._send()))
@@ -76,14 +76,14 @@ def test_limit_grows_while_requests_wait() -> None:
     """It doubles each round up to the demand."""
 
     async def check(host: Host) -> None:
-        begun = host.time
+        start = host.time
         await host.run(16)
         assert host.limiter.limit >= 30
         await host.run(600)
         assert 60 <= host.limiter.limit <= 64
         assert host.most == 60
         waiting = 616 / 60  # seconds, if nothing had limited them
-        assert host.time - begun < waiting + 3
+        assert host.time - start < waiting + 3
 
     run_host(check, ConcurrencyOptions(initial=16), clients=60, seconds=lambda _: 1.0)
 
@@ -164,13 +164,13 @@ def test_rising_latency_decreases_it() -> None:
 
 def test_slow_pages_are_not_a_rise() -> None:
     """Hits take ten times as long as misses, in random order."""
-    chance = random.Random(3)  # noqa: S311
+    rng = random.Random(3)  # noqa: S311
 
     async def check(host: Host) -> None:
         await host.run(3_000)
         assert host.limiter.limit >= 50
 
-    run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: 1.0 if chance.random() < 0.1 else 0.1)
+    run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: 1.0 if rng.random() < 0.1 else 0.1)
 
 
 def test_slower_host_becomes_the_baseline() -> None:

@@ -61,10 +61,10 @@ def test_state_changed_meanwhile_is_not_known_empty(tmp_path: Path) -> None:
     """A reader must not send without an entry that another thread is writing."""
     store = FileLimitStore(tmp_path)
 
-    def told(_: RateLimitState) -> tuple[RateLimitState, bool]:
+    def record_wait(_: RateLimitState) -> tuple[RateLimitState, bool]:
         return RateLimitState(wait_until=7.0), store.is_known_empty("a")
 
-    assert store.update("a", told)
+    assert store.update("a", record_wait)
     assert not store.is_known_empty("a")
 
 
@@ -120,10 +120,10 @@ def test_processes_share_a_quota(tmp_path: Path) -> None:
 
 def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
     """Changes are killed at 60 lines: the state is that before or after, and not locked."""
-    killed, *said = result(start("kill", tmp_path, "60"))
+    killed, *output = result(start("kill", tmp_path, "60"))
     assert killed == 60
-    # A change has some forty lines: whoever is killed early made none, later one or two.
-    grown = [after - before for before, after in pairwise([0, *said])]
+    # A change has some forty lines: a process that is killed early made none, a later one one or two.
+    grown = [after - before for before, after in pairwise([0, *output])]
     assert set(grown) <= {0, 1, 2}, grown
     assert {0, 1} <= set(grown)
     assert {each.name for each in tmp_path.iterdir()} <= {"a.json", "a.lock", "a.json.part"}
@@ -136,17 +136,17 @@ def test_killed_process_leaves_a_complete_file(tmp_path: Path) -> None:
 )
 def test_damaged_file_is_renamed_and_counts_as_exhausted(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """The warning says what to do."""
-    said: list[str] = []
-    store = FileLimitStore(tmp_path, said.append)
+    output: list[str] = []
+    store = FileLimitStore(tmp_path, output.append)
     store.update("a", add_one)
     damaged = damage(store.path_of("a").read_bytes())
     store.path_of("a").write_bytes(damaged)
     assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
     assert FileLimitStore(tmp_path).update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
     assert (tmp_path / "a.damaged").read_bytes() == damaged
-    assert len(said) == 1
-    assert str(store.path_of("a")) in said[0]
-    assert "delete" in said[0]
+    assert len(output) == 1
+    assert str(store.path_of("a")) in output[0]
+    assert "delete" in output[0]
 
 
 def test_file_of_a_newer_version_is_unchanged(tmp_path: Path) -> None:

@@ -52,16 +52,16 @@ def test_no_window_exceeds_the_share_of_a_limit(
     limits: list[RateLimit], asks: list[tuple[float, RequestKind, bool, bool]]
 ) -> None:
     """For any sequence of requests, with or without a contact, in any sliding window."""
-    asked, ledger, now = archive(*limits), RateLimitState(), NOW
+    target, state, now = archive(*limits), RateLimitState(), NOW
     sent: list[tuple[float, RequestKind]] = []
     for gap, work, waits, has_contact in asks:
         now += gap
         share = DEFAULT_SHARE if has_contact else SHARE_WITHOUT_CONTACT
-        ledger, admission = admit(RateLimitState.from_json(ledger.to_json()), asked, work, now, share)
+        state, admission = admit(RateLimitState.from_json(state.to_json()), target, work, now, share)
         while waits and admission.reason is not None:
             assert admission.at > now
             now = admission.at
-            ledger, admission = admit(ledger, asked, work, now, share)
+            state, admission = admit(state, target, work, now, share)
         if admission.reason is None:
             sent.append((now, work))
     for limit in limits:
@@ -75,12 +75,12 @@ def test_no_window_exceeds_the_share_of_a_limit(
 @given(limits, st.integers(1, 80))
 def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: int) -> None:
     """A client that retries at the reported time needs one try each, and gets nearly the share of the limit."""
-    asked, ledger, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
+    target, state, now, work = archive(limit), RateLimitState(), NOW, limit.works[0]
     for _ in range(questions):
-        ledger, admission = admit(ledger, asked, work, now)
+        state, admission = admit(state, target, work, now)
         if admission.reason is not None:
             now = admission.at
-            ledger, admission = admit(ledger, asked, work, now)
+            state, admission = admit(state, target, work, now)
         assert admission.reason is None
     per_window = 0.75 * max(1, int(limit.requests * DEFAULT_SHARE)) if limit.requests > 1 else DEFAULT_SHARE
     assert now - NOW <= questions / per_window * limit.seconds + 0.01 * questions
@@ -90,36 +90,36 @@ def test_waiting_requests_are_admitted_at_the_rate(limit: RateLimit, questions: 
 def test_request_counts_for_all_limits_or_none(limit: RateLimit, requests: int, work: RequestKind) -> None:
     """A request that one limit rejects is not counted by others."""
     other = RateLimit(requests, 10.0, tuple(RequestKind), "a test")
-    asked, ledger = archive(limit, other), RateLimitState()
+    target, state = archive(limit, other), RateLimitState()
     for _ in range(200):
-        after, admission = admit(ledger, asked, work, NOW)
+        after, admission = admit(state, target, work, NOW)
         if admission.reason is not None:
-            assert after == ledger
+            assert after == state
             return
-        assert after != ledger
-        ledger = after
+        assert after != state
+        state = after
     raise AssertionError("a limit that is never reached")
 
 
 def test_quota_counts_a_utc_day() -> None:
     """80 of 100 are sent on a day, the next waits until midnight; other request kinds have their own quota."""
     quota = RateLimit(100, DAY, (RequestKind.SEARCH,), "a test")
-    asked, ledger = archive(quotas=(quota,)), RateLimitState()
+    target, state = archive(quotas=(quota,)), RateLimitState()
     for _ in range(80):
-        ledger, admission = admit(ledger, asked, RequestKind.SEARCH, NOON)
+        state, admission = admit(state, target, RequestKind.SEARCH, NOON)
         assert admission.reason is None
-    ledger, admission = admit(ledger, asked, RequestKind.SEARCH, NOON)
+    state, admission = admit(state, target, RequestKind.SEARCH, NOON)
     assert (admission.at, admission.reason) == (NOON + DAY / 2, "quota")
-    assert admit(ledger, asked, RequestKind.REPLAY, NOON)[1].reason is None
-    assert admit(ledger, asked, RequestKind.SEARCH, NOON + DAY / 2)[1].reason is None
+    assert admit(state, target, RequestKind.REPLAY, NOON)[1].reason is None
+    assert admit(state, target, RequestKind.SEARCH, NOON + DAY / 2)[1].reason is None
 
 
 def test_clock_changes_do_not_extend_a_quota() -> None:
     """Requests of a day still count when the clock returns to it."""
-    asked = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
-    ledger, sent = RateLimitState(), 0
+    target = archive(quotas=(RateLimit(10, DAY, (RequestKind.INDEX,), "a test"),))
+    state, sent = RateLimitState(), 0
     for each in range(40):
-        ledger, admission = admit(ledger, asked, RequestKind.INDEX, NOON + DAY / 2 + 600 - each % 2 * HOUR + each)
+        state, admission = admit(state, target, RequestKind.INDEX, NOON + DAY / 2 + 600 - each % 2 * HOUR + each)
         sent += admission.reason is None
     assert sent == 8
 
@@ -127,26 +127,26 @@ def test_clock_changes_do_not_extend_a_quota() -> None:
 def test_last_constraint_is_reported() -> None:
     """A client that retries at the reported time is not rejected for an earlier constraint."""
     limit, quota = RateLimit(1, 60, (RequestKind.INDEX,), "a test"), RateLimit(1, DAY, (RequestKind.INDEX,), "a test")
-    ledger, _ = admit(RateLimitState(), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON)
+    state, _ = admit(RateLimitState(), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON)
     _, admission = admit(
-        record_throttling(ledger, NOON, NOON, 5), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON
+        record_throttling(state, NOON, NOON, 5), archive(limit, quotas=(quota,)), RequestKind.INDEX, NOON
     )
     assert (admission.at, admission.reason) == (NOON + DAY / 2, "quota")
 
 
 def test_waits_without_retry_after_grow_and_are_reset() -> None:
     """A minute, two, four, up to an hour; concurrent responses count once."""
-    ledger, now = RateLimitState(), NOW
+    state, now = RateLimitState(), NOW
     for minutes in (1, 2, 4, 8, 16, 32, 60, 60):
         together = now + 1
         for _ in range(10):
-            ledger = record_throttling(ledger, together, now, None)
-        assert ledger.wait_until == together + 60 * minutes
-        _, admission = admit(ledger, archive(), RequestKind.INDEX, together)
-        assert (admission.at, admission.reason, admission.has_backoff) == (ledger.wait_until, "told-to-wait", True)
-        now = ledger.wait_until
-    assert record_response(ledger, now - 1) == ledger, "it was sent before the archive complained"
-    assert record_response(ledger, now) == RateLimitState()
+            state = record_throttling(state, together, now, None)
+        assert state.wait_until == together + 60 * minutes
+        _, admission = admit(state, archive(), RequestKind.INDEX, together)
+        assert (admission.at, admission.reason, admission.has_backoff) == (state.wait_until, "told-to-wait", True)
+        now = state.wait_until
+    assert record_response(state, now - 1) == state, "it was sent before the archive complained"
+    assert record_response(state, now) == RateLimitState()
 
 
 @pytest.mark.parametrize(("wait", "seconds"), [(0, 1), (7, 7), (3 * DAY, DAY)])
@@ -157,25 +157,25 @@ def test_retry_after_is_obeyed(wait: float, seconds: float) -> None:
 
 def test_retry_after_zero_followed_by_429_backs_off() -> None:
     """`Retry-After: 0` does not allow requests without a pause."""
-    ledger, now, pauses = RateLimitState(), NOW, []
+    state, now, pauses = RateLimitState(), NOW, []
     for _ in range(9):
-        ledger = record_throttling(ledger, now, now, 0)
-        pauses.append(ledger.wait_until - now)
-        now = ledger.wait_until
+        state = record_throttling(state, now, now, 0)
+        pauses.append(state.wait_until - now)
+        now = state.wait_until
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 def test_blocks_grow_from_an_hour_to_a_day() -> None:
     """Each refusal after a block is a longer block; those of concurrent requests are one."""
-    ledger, now = RateLimitState(), NOW
+    state, now = RateLimitState(), NOW
     for hours in (1, 2, 4, 8, 16, 24, 24):
-        ledger = record_refusal(record_refusal(ledger, now, now), now + 1, now)
-        assert ledger.blocked_until == now + hours * HOUR
-        ledger = RateLimitState.from_json(ledger.to_json())
-        _, admission = admit(ledger, archive(), RequestKind.REPLAY, now + 1)
-        assert (admission.at, admission.reason) == (ledger.blocked_until, "blocked")
-        now = ledger.blocked_until
-    assert record_refusal(record_response(ledger, now), now, now).blocked_until == now + HOUR
+        state = record_refusal(record_refusal(state, now, now), now + 1, now)
+        assert state.blocked_until == now + hours * HOUR
+        state = RateLimitState.from_json(state.to_json())
+        _, admission = admit(state, archive(), RequestKind.REPLAY, now + 1)
+        assert (admission.at, admission.reason) == (state.blocked_until, "blocked")
+        now = state.blocked_until
+    assert record_refusal(record_response(state, now), now, now).blocked_until == now + HOUR
 
 
 def test_lost_state_counts_as_exhausted() -> None:
@@ -184,22 +184,22 @@ def test_lost_state_counts_as_exhausted() -> None:
         RateLimit(60, 60, (RequestKind.INDEX,), "a test"),
         RateLimit(100, DAY, (RequestKind.SEARCH,), "a test"),
     )
-    asked = archive(limit, quotas=(quota,))
-    ledger, admission = admit(RateLimitState(lost=True), asked, RequestKind.INDEX, NOON)
+    target = archive(limit, quotas=(quota,))
+    state, admission = admit(RateLimitState(lost=True), target, RequestKind.INDEX, NOON)
     assert (admission.at, admission.reason) == (NOON + 60, "told-to-wait")
-    assert not ledger.lost
-    assert admit(ledger, asked, RequestKind.SEARCH, NOON + 60)[1] == (NOON + DAY / 2, "quota", False)
-    assert admit(ledger, asked, RequestKind.INDEX, NOON + 60)[1].reason is None
+    assert not state.lost
+    assert admit(state, target, RequestKind.SEARCH, NOON + 60)[1] == (NOON + DAY / 2, "quota", False)
+    assert admit(state, target, RequestKind.INDEX, NOON + 60)[1].reason is None
 
 
 def test_wrong_clock_blocks_for_a_limited_time() -> None:
     """An entry of the year 2100 blocks for at most a day, and its counts are those of today."""
     limit, quota = RateLimit(60, 60, (RequestKind.INDEX,), "a test"), RateLimit(2, DAY, (RequestKind.INDEX,), "a test")
-    asked, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
-    ledger, _ = admit(RateLimitState(), asked, RequestKind.INDEX, later)
-    ledger, admission = admit(record_refusal(ledger, later, later), asked, RequestKind.INDEX, NOON)
+    target, later = archive(limit, quotas=(quota,)), NOON + 100 * 365 * DAY
+    state, _ = admit(RateLimitState(), target, RequestKind.INDEX, later)
+    state, admission = admit(record_refusal(state, later, later), target, RequestKind.INDEX, NOON)
     assert admission.at == NOON + DAY
-    ledger, admission = admit(ledger, asked, RequestKind.INDEX, NOON + DAY)
+    state, admission = admit(state, target, RequestKind.INDEX, NOON + DAY)
     assert admission.reason is None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.neighbours.faults import Faults, Talk, faulty
+from tests.external.fault_server import Exchange, FaultServer, run_fault_server
 from tests.virtual_clock import VirtualClock
 from unlost.refresh import (
     CELL_COUNT,
@@ -27,7 +27,7 @@ from unlost.refresh import (
 DAY = 86_400.0
 
 
-def trusting(audit: float = 0.0) -> Policy:
+def etag_policy(audit: float = 0.0) -> Policy:
     """Return a policy that skips a page if its ETag, or without one its date, is the same."""
     means = {}
     for cell in range(CELL_COUNT):
@@ -38,7 +38,7 @@ def trusting(audit: float = 0.0) -> Policy:
 
 
 @dataclass
-class Served:
+class ServedPage:
     """A page. `headers` are sent in addition to the validators, which are omitted if None."""
 
     body: bytes
@@ -58,7 +58,7 @@ class Served:
         }
 
 
-Trick = Callable[["Site", Talk, Served], Any]
+Trick = Callable[["Site", Exchange, ServedPage], Any]
 
 
 @dataclass
@@ -70,30 +70,30 @@ class Site:
         events: Events of harvests.
     """
 
-    server: Faults
+    server: FaultServer
     clock: VirtualClock
-    pages: dict[str, Served]
+    pages: dict[str, ServedPage]
     trick: Trick | None = None
     requests: list[tuple[str, str, bool]] = field(default_factory=list)
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    async def respond(self, talk: Talk) -> None:
+    async def respond(self, exchange: Exchange) -> None:
         """Respond as a correct server does, unless there is a trick."""
-        if talk.path == "/robots.txt":
-            page = self.pages.get(talk.path, Served(b"", status=404))
-            await talk.answer(page.status, page.body, content_type="text/plain")
+        if exchange.path == "/robots.txt":
+            page = self.pages.get(exchange.path, ServedPage(b"", status=404))
+            await exchange.respond(page.status, page.body, content_type="text/plain")
             return
-        condition = "if-none-match" in talk.headers or "if-modified-since" in talk.headers
-        self.requests.append((talk.method, talk.path, condition))
-        page = self.pages.get(talk.path, Served(b"not found", status=404))
-        if self.trick is not None and await self.trick(self, talk, page):
+        condition = "if-none-match" in exchange.headers or "if-modified-since" in exchange.headers
+        self.requests.append((exchange.method, exchange.path, condition))
+        page = self.pages.get(exchange.path, ServedPage(b"not found", status=404))
+        if self.trick is not None and await self.trick(self, exchange, page):
             return
-        tag, date = talk.headers.get("if-none-match"), talk.headers.get("if-modified-since")
+        tag, date = exchange.headers.get("if-none-match"), exchange.headers.get("if-modified-since")
         is_same = tag == page.etag if tag else date is not None and date == page.last_modified
         if condition and is_same:
-            await talk.say(b"HTTP/1.1 304 Same\r\netag: %s\r\n\r\n" % (page.etag or "").encode())
+            await exchange.send(b"HTTP/1.1 304 Same\r\netag: %s\r\n\r\n" % (page.etag or "").encode())
         else:
-            await talk.answer(page.status, page.body, **page.all_headers)
+            await exchange.respond(page.status, page.body, **page.all_headers)
 
     async def harvest(
         self,
@@ -137,14 +137,14 @@ async def harvest_pages(
 
 
 @asynccontextmanager
-async def changing(pages: dict[str, Served], trick: Trick | None = None) -> AsyncIterator[Site]:
+async def run_changing_site(pages: dict[str, ServedPage], trick: Trick | None = None) -> AsyncIterator[Site]:
     """Run a site."""
     clock = VirtualClock()
 
-    async def answering(talk: Talk) -> None:
-        await site.respond(talk)
+    async def answering(exchange: Exchange) -> None:
+        await site.respond(exchange)
 
-    async with faulty(answering, clock) as server:
+    async with run_fault_server(answering, clock) as server:
         site = Site(server, clock, pages, trick)
         yield site
 

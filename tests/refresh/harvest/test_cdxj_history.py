@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import unlost
-from tests.refresh.harvest.site import Served, changing, kinds, log, records, trusting
+from tests.refresh.harvest.site import ServedPage, etag_policy, kinds, log, records, run_changing_site
 from unlost.problems import Problems
 from unlost.refresh import HarvestPage, HarvestState, Policy, add_pages, export_cdxj, import_cdxj
 
@@ -26,7 +26,7 @@ def digest(letter: str) -> str:
     return "sha1:" + letter * 32
 
 
-def imported(
+def import_index(
     folder: Path,
     index: str,
     *,
@@ -56,7 +56,7 @@ def test_import_stores_the_latest_capture_of_each_page(tmp_path: Path) -> None:
         )
         + "nonsense\nexample,a)/z 20200101000000 {broken\n"
     )
-    pages, found, problems = imported(tmp_path, index)
+    pages, found, problems = import_index(tmp_path, index)
     page = pages["http://a.example/x"]
     assert page.snapshot is not None
     assert page.snapshot.capture is not None
@@ -75,7 +75,7 @@ def test_import_ignores_unknown_pages(tmp_path: Path) -> None:
     with HarvestState(tmp_path) as state:
         add_pages(state, ["https://www.a.example/x"])
     index = rows(("x", "2020", {"status": "200", "digest": digest("A")}), ("y", "2020", {"digest": digest("B")}))
-    pages, found, _ = imported(tmp_path, index, only_known=True)
+    pages, found, _ = import_index(tmp_path, index, only_known=True)
     assert list(pages) == ["https://www.a.example/x"]
     assert pages["https://www.a.example/x"].snapshot is not None
     assert found.unlisted == 1
@@ -87,7 +87,7 @@ def test_imported_archive_is_continued(tmp_path: Path, with_warcs: bool) -> None
     first, second = tmp_path / "first", tmp_path / "second"
 
     async def run() -> None:
-        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+        async with run_changing_site({"/a": ServedPage(LARGE, '"1"')}) as site:
             await site.harvest(first, Policy())
             built = unlost("index", "build", str(next((first / "warc").glob("*.gz"))), "-o", str(tmp_path / "i.cdxj"))
             assert built.returncode == 0, built.stderr
@@ -95,7 +95,7 @@ def test_imported_archive_is_continued(tmp_path: Path, with_warcs: bool) -> None
             with HarvestState(second) as state:
                 warcs = first / "warc" if with_warcs else None
                 import_cdxj(state, tmp_path / "i.cdxj", Problems(), warcs=warcs, only_known=False)
-            done = await site.harvest(second, trusting())
+            done = await site.harvest(second, etag_policy())
             assert done.outcomes == ({"not-modified": 1} if with_warcs else {"unchanged": 1})
 
     asyncio.run(run())
@@ -111,7 +111,9 @@ def test_export_and_import_round_trip(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
 
     async def run() -> None:
-        async with changing({"/b": Served(LARGE, '"1"', "Mon, 01 Jan 2024 00:00:01 GMT"), "/a": Served(b"x")}) as site:
+        async with run_changing_site(
+            {"/b": ServedPage(LARGE, '"1"', "Mon, 01 Jan 2024 00:00:01 GMT"), "/a": ServedPage(b"x")}
+        ) as site:
             await site.harvest(first, Policy())
 
     asyncio.run(run())
@@ -141,9 +143,9 @@ def test_foreign_digest_proves_no_change(tmp_path: Path) -> None:
     """It may be of a compressed body: the page is stored, but neither host behaviour nor rate changes."""
 
     async def run() -> None:
-        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+        async with run_changing_site({"/a": ServedPage(LARGE, '"1"')}) as site:
             fields = {"url": f"{site.server.url}/a", "status": "200", "digest": digest("A")}
-            imported(tmp_path, f"x)/ 20200101000000 {json.dumps(fields)}\n")
+            import_index(tmp_path, f"x)/ 20200101000000 {json.dumps(fields)}\n")
             done = await site.harvest(tmp_path, Policy())
             assert done.outcomes == {"changed": 1}
             with HarvestState(tmp_path) as state:
@@ -164,7 +166,7 @@ def test_unreadable_records_are_counted(tmp_path: Path) -> None:
     index = rows(
         ("x", "2020", {**more, "filename": "f.warc.gz"}), ("y", "2020", {**more, "filename": "../../../etc/passwd"})
     )
-    pages, found, problems = imported(tmp_path, index, warcs=tmp_path / "warcs")
+    pages, found, problems = import_index(tmp_path, index, warcs=tmp_path / "warcs")
     assert found.imported == 2
     assert problems.counts == {"no-record": 2}
     assert all(page.snapshot is not None and page.snapshot.visit.digest == digest("A") for page in pages.values())
@@ -174,9 +176,9 @@ def test_future_capture_does_not_prevent_a_visit(tmp_path: Path) -> None:
     """With --due, too, the page is visited."""
 
     async def run() -> None:
-        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+        async with run_changing_site({"/a": ServedPage(LARGE, '"1"')}) as site:
             fields = {"url": f"{site.server.url}/a", "status": "200", "digest": digest("A")}
-            imported(tmp_path, f"x)/ 29990101000000 {json.dumps(fields)}\n")
+            import_index(tmp_path, f"x)/ 29990101000000 {json.dumps(fields)}\n")
             done = await site.harvest(tmp_path, Policy(), due=0.5)
             assert done.outcomes == {"changed": 1}
 

@@ -38,7 +38,7 @@ def site(killer: RequestKiller) -> Iterator[LiveSite]:
 
 
 @pytest.fixture(scope="module")
-def starting() -> Iterator[Commands]:
+def harvest_starter() -> Iterator[Commands]:
     """Run the process that forks harvests."""
     with commands("unlost.cli.harvest") as ready:
         yield ready
@@ -46,7 +46,7 @@ def starting() -> Iterator[Commands]:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
-    round_: int, site: LiveSite, starting: Commands, killer: RequestKiller, tmp_path: Path
+    round_: int, site: LiveSite, harvest_starter: Commands, killer: RequestKiller, tmp_path: Path
 ) -> None:
     """Each page is stored and logged once per round; unchanged pages of the second round are revisits."""
     random_ = random.Random(round_)  # noqa: S311
@@ -59,8 +59,8 @@ def test_run_resumes_after_a_kill_at_any_point(
             delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
             print(f"round {round_}.{turn}, point {point}: request {after}, {delay} s later")
             killer.plan(after, delay)
-            killer.set_process(starting.start(tmp_path, arguments))
-            code = starting.ended()
+            killer.set_process(harvest_starter.start(tmp_path, arguments))
+            code = harvest_starter.ended()
             killer.finish()
             if code == 0 and point:
                 break  # on a busy machine a kill may come so late that all is done before it, or before the next
@@ -68,8 +68,8 @@ def test_run_resumes_after_a_kill_at_any_point(
             for path in sorted((folder / "warc").glob("*.gz")):  # those that are not open are whole
                 assert all(text is not None for _, text in _members(path.read_bytes()))
         else:
-            starting.start(tmp_path, arguments)
-            assert starting.ended() == 0
+            harvest_starter.start(tmp_path, arguments)
+            assert harvest_starter.ended() == 0
     found = records(folder)
     assert sorted(record.uri for record in found if record.type == "response") == sorted(urls)
     assert sorted(record.uri for record in found if record.type == "revisit") == sorted(urls)

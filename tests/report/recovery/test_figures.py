@@ -140,7 +140,7 @@ def large_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_large_state_is_read_in_seconds(large_state: Path) -> None:
     """All resources are counted and yielded in order."""
-    begun = time.monotonic()
+    start = time.monotonic()
     last = 0
 
     def each(ended: FinishedResource) -> None:
@@ -154,7 +154,7 @@ def test_large_state_is_read_in_seconds(large_state: Path) -> None:
         found = collect_stats(state, each)
     assert (found.recovered, found.missing, found.rejected.total()) == (90_000, 10_000, 1_000)
     assert (found.also_listed, last) == ({"b": 90_000}, MANY)
-    assert time.monotonic() - begun < 60, "about 3 seconds on an idle machine"
+    assert time.monotonic() - start < 60, "about 3 seconds on an idle machine"
 
 
 def test_memory_is_independent_of_site_size(large_state: Path, tmp_path: Path) -> None:

@@ -60,19 +60,19 @@ def test_totals_equal_table_3() -> None:
 
 def test_upstream_log_is_counted(tmp_path: Path) -> None:
     """Hits, misses and errors by archive; cached responses are no requests."""
-    told: list[tuple[str, str, UpstreamOutcome, bool]] = [
+    reported: list[tuple[str, str, UpstreamOutcome, bool]] = [
         ("ia", "http://a.com/", "hit", False),
         ("ia", "http://b.com/", "miss", False),
         ("pt", "http://b.com/", "miss", False),
         ("pt", "http://c.com/", "timeout", False),
         ("pt", "http://c.com/", "hit", True),
     ]
-    answers = [
+    results = [
         UpstreamLogEntry("2026-01-31T12:00:00Z", archive, uri, "timemap", outcome, "routed", from_cache=cached)
-        for archive, uri, outcome, cached in told
+        for archive, uri, outcome, cached in reported
     ]
     log = tmp_path / "upstream.ndjson"
-    log.write_bytes(b"".join(map(format_log_entry, answers)) + b"{rubbish\n")
+    log.write_bytes(b"".join(map(format_log_entry, results)) + b"{rubbish\n")
     problems = Problems()
     assert detect_access_log_kind(log) == "upstream"
     accesses = collect_access_stats([log], problems)
@@ -151,16 +151,16 @@ def test_matrix_compares_archived_and_requested_pages(tmp_path: Path) -> None:
 
 def test_frequent_misses_are_found_in_bounded_memory(tmp_path: Path) -> None:
     """With more pages than fit, counts are within the reported error."""
-    dice = random.Random(3)  # noqa: S311
-    wanted = [f"http://h{int(dice.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
-    accesses, true = AccessStats(), Counter(wanted)
-    for uri in wanted:
+    rng = random.Random(3)  # noqa: S311
+    requested = [f"http://h{int(rng.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
+    accesses, true = AccessStats(), Counter(requested)
+    for uri in requested:
         accesses.missing.add(uri)
     error = accesses.missing_error
     for uri, least, most in accesses.missing.first(20):
         assert least <= true[uri] <= most <= least + error
     different, low, high = 0, 0, 0
-    for uri in wanted:
+    for uri in requested:
         accesses.pages.add(uri)
     different, low, high = accesses.pages.estimate()
     assert low <= different <= high

@@ -19,9 +19,9 @@ _MATRIX = ((0, 3, 2, 1, 0, 0, 0), (5, 1, 0, 0, 0, 0, 0), *(((0,) * 7,) * 5))
 def _page(folder: Path) -> str:
     """Return the page of a log with hostile archive names and URLs."""
     log = folder / "upstream.ndjson"
-    answer = {"time": "2026-01-31T12:00:00Z", "endpoint": "timemap", "reason": "routed"}
+    result = {"time": "2026-01-31T12:00:00Z", "endpoint": "timemap", "reason": "routed"}
     rows = [
-        {**answer, "archive": name, "uri": f"http://a.example/{name}", "outcome": outcome}
+        {**result, "archive": name, "uri": f"http://a.example/{name}", "outcome": outcome}
         for name in _NAMES
         for outcome in ("hit", "miss", "miss", "timeout")
     ]

@@ -65,10 +65,10 @@ class Truth:
 
 def plant(folder: Path, sites: int, seed: int) -> Truth:
     """Make the recoveries, originals and lists; return what is known of them."""
-    dice = random.Random(seed)  # noqa: S311  not for secrets
+    rng = random.Random(seed)  # noqa: S311  not for secrets
     truth = Truth()
     for number in range(sites):
-        _plant_site(folder, number, dice, truth)
+        _plant_site(folder, number, rng, truth)
     return truth
 
 
@@ -146,11 +146,11 @@ def write_state(
             name = uri.removeprefix("http://")
             capture = {"uri": uri, "datetime": date, "status": 200, "mime": "text/html", "archive": "a", "urim": None}
             if came:
-                kept = json.dumps({"source": None, "truncated": None, "recovered": NOW, "capture": capture})
+                stored = json.dumps({"source": None, "truncated": None, "recovered": NOW, "capture": capture})
                 data.execute(
                     "INSERT INTO record (id, resource, worth, file, offset, size, data) "
                     "VALUES (?1, ?1, 0, 'f', ?1, 1, ?2)",
-                    (place, kept),
+                    (place, stored),
                 )
             data.execute(
                 "INSERT INTO resource (id, name, folded, uri, use, standing, hops, archive, record, reason, changed) "

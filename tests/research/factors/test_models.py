@@ -22,12 +22,12 @@ PLANTED = (0.3, 0.8, -0.5, 0.02)
 
 def drawn(count: int, seed: int, outcome: Callable[[float, random.Random], float]) -> list[list[float]]:
     """Return rows of three columns of different scales and what came of each, by the planted coefficients."""
-    dice = random.Random(seed)  # noqa: S311  not for secrets
+    rng = random.Random(seed)  # noqa: S311  not for secrets
     rows = []
     for _ in range(count):
-        first = dice.gauss(0, 1)
-        row = [first, 0.5 * first + dice.gauss(0, 1), 1000 + 20 * dice.gauss(0, 1)]
-        rows.append([*row, outcome(PLANTED[0] + sum(a * b for a, b in zip(PLANTED[1:], row, strict=True)), dice)])
+        first = rng.gauss(0, 1)
+        row = [first, 0.5 * first + rng.gauss(0, 1), 1000 + 20 * rng.gauss(0, 1)]
+        rows.append([*row, outcome(PLANTED[0] + sum(a * b for a, b in zip(PLANTED[1:], row, strict=True)), rng)])
     return rows
 
 
@@ -42,7 +42,7 @@ def noise(value: float, dice: random.Random) -> float:
 
 
 @contextmanager
-def filled(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
+def filled_table(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
     """Give rows."""
     with ColumnFile(len(rows[0])) as found:
         for row in rows:
@@ -53,7 +53,7 @@ def filled(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
 def both(rows: Sequence[Sequence[float]]) -> tuple[RegressionModel | None, RegressionModel | None]:
     """Return the linear and the logistic model of rows whose last column is explained."""
     chosen = range(len(rows[0]))
-    with filled(rows) as found:
+    with filled_table(rows) as found:
         known = compute_moments(found, chosen, [f"x{at}" for at in chosen])
         return fit_linear(known), fit_logistic(found, chosen, known)
 
@@ -122,8 +122,8 @@ def test_perfect_separation_is_penalised_and_reported() -> None:
 
 def test_quasi_separation_is_penalised() -> None:
     """A column of 0 and 1 whose ones all came back has no finite odds, though others did not."""
-    dice = random.Random(5)  # noqa: S311  not for secrets
-    rows = [[float(number < 40), float(number < 40 or dice.random() < 0.5)] for number in range(200)]
+    rng = random.Random(5)  # noqa: S311  not for secrets
+    rows = [[float(number < 40), float(number < 40 or rng.random() < 0.5)] for number in range(200)]
     _, model = both(rows)
     assert model is not None
     assert model.is_penalised
@@ -138,7 +138,7 @@ def test_too_few_rows_or_constant_response_give_no_model() -> None:
 
 def test_rows_with_missing_values_are_skipped() -> None:
     """Unknown numbers cost their rows only where the column is chosen."""
-    with filled([[1.0, nan], [2.0, 5.0], [3.0, nan]]) as rows:
+    with filled_table([[1.0, nan], [2.0, 5.0], [3.0, nan]]) as rows:
         assert (rows.known, list(rows.blocks([0])), list(rows.blocks([0, 1]))) == (
             [3, 1],
             [[[1.0, 2.0, 3.0]]],

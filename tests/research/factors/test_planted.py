@@ -62,9 +62,9 @@ def test_resources_are_counted_by_bin_of_all_factors(truth: Truth, found: dict[s
                 expected.setdefault(bisect_right(factor.bin_edges, row[at] + 1e-9) - 1, []).append(came)
             else:
                 expected.setdefault(group, []).append(came)
-        shown = {each["group"]: (each["count"], each["of"]) for each in found["factors"][at]["groups"]}
-        assert shown == {group: (sum(each), len(each)) for group, each in expected.items()}, factor.name
-        assert len(shown) > 1, factor.name
+        displayed = {each["group"]: (each["count"], each["of"]) for each in found["factors"][at]["groups"]}
+        assert displayed == {group: (sum(each), len(each)) for group, each in expected.items()}, factor.name
+        assert len(displayed) > 1, factor.name
 
 
 def whole(truth: Truth) -> tuple[list[list[float]], list[float]]:

@@ -23,13 +23,13 @@ def archives_of(holdings: dict[str, int]) -> list[Stub]:
     """Return archives with these holdings: the n-th archive has n captures of each page, one a year."""
     found = []
     for place, name in enumerate(ARCHIVES):
-        copies = [
+        captures = [
             Held(uri, f"{2010 + number}0102030405", f"<p>{uri} in {name}".encode())
             for uri, mask in holdings.items()
             if mask >> place & 1
             for number in range(place + 1)
         ]
-        found.append(Stub(name, copies))
+        found.append(Stub(name, captures))
     return found
 
 

@@ -10,8 +10,8 @@ import pytest
 from aiohttp.web import BaseRequest, Response
 
 from tests.documents.samples import TEXT_WORDS, make_pdf, make_postscript, sample
-from tests.neighbours.listening import listening
-from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.external.local_server import serve_handler
+from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from tests.recovery.stub_archive import Held, Stub
 from tests.research.overlap.holdings import open_state
 from tests.virtual_clock import VirtualClock
@@ -30,29 +30,31 @@ from unlost.research import (
 HTML = {"content-type": "text/html"}
 WORDS = " ".join(f"word{number}" for number in range(60))
 PAGES = {
-    "/robots.txt": Answer(body="User-agent: *\nDisallow: /private\nCrawl-delay: 3"),
-    "/page": Answer(headers={**HTML, "cache-control": "no-store"}, body=f"<meta name=robots content=noarchive>{WORDS}"),
-    "/gone": Answer(404, HTML, "gone"),
-    "/moved": Answer(301, {"location": "/page"}),
-    "/slash": Answer(301, {"location": "{base}/slash/"}),
-    "/slash/": Answer(headers=HTML, body="with a slash"),
-    "/round": Answer(301, {"location": "/round/"}),
-    "/round/": Answer(301, {"location": "/round"}),
-    "/soft": Answer(headers=HTML, body="<title>Error 404</title>Page not found"),
-    "/paper": Answer(headers={"content-type": "application/msword"}, body=sample(DocumentKind.DOC)),
-    "/broken.pdf": Answer(headers={"content-type": "application/pdf"}, body=b"%PDF-1.4 and no more"),
-    "/busy": Answer(503, {"retry-after": "3600"}),
-    "/inside": Answer(301, {"location": "http://[::1]:1/inside"}),
+    "/robots.txt": ScriptedResponse(body="User-agent: *\nDisallow: /private\nCrawl-delay: 3"),
+    "/page": ScriptedResponse(
+        headers={**HTML, "cache-control": "no-store"}, body=f"<meta name=robots content=noarchive>{WORDS}"
+    ),
+    "/gone": ScriptedResponse(404, HTML, "gone"),
+    "/moved": ScriptedResponse(301, {"location": "/page"}),
+    "/slash": ScriptedResponse(301, {"location": "{base}/slash/"}),
+    "/slash/": ScriptedResponse(headers=HTML, body="with a slash"),
+    "/round": ScriptedResponse(301, {"location": "/round/"}),
+    "/round/": ScriptedResponse(301, {"location": "/round"}),
+    "/soft": ScriptedResponse(headers=HTML, body="<title>Error 404</title>Page not found"),
+    "/paper": ScriptedResponse(headers={"content-type": "application/msword"}, body=sample(DocumentKind.DOC)),
+    "/broken.pdf": ScriptedResponse(headers={"content-type": "application/pdf"}, body=b"%PDF-1.4 and no more"),
+    "/busy": ScriptedResponse(503, {"retry-after": "3600"}),
+    "/inside": ScriptedResponse(301, {"location": "http://[::1]:1/inside"}),
 }
 
 
 def fetch(
     *paths: str, clock: VirtualClock | None = None
-) -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
+) -> tuple[dict[str, tuple[str, PageObservation | None]], ScriptedServer]:
     """Return the results of fetching pages, and the site."""
 
-    async def run() -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
-        async with scripted(PAGES) as site:
+    async def run() -> tuple[dict[str, tuple[str, PageObservation | None]], ScriptedServer]:
+        async with scripted_server(PAGES) as site:
             with DocumentReader() as documents:
                 async with PoliteLiveWebClient(clock or VirtualClock(), "me@example.org", 1.0, documents) as web:
                     return {path: await web.fetch_snapshot(f"{site.base}{path}") for path in paths}, site
@@ -79,9 +81,9 @@ def test_outcome_by_response(path: str, outcome: str, status: int | None) -> Non
     found, site = fetch(path)
     outcome_, page = found[path]
     assert (outcome_, page.status if page else None) == (outcome, status)
-    assert site.asked.count("/robots.txt") == 1
-    assert len(site.asked) <= 1 + 6
-    assert (path in site.asked) is (outcome != "forbidden")
+    assert site.requests.count("/robots.txt") == 1
+    assert len(site.requests) <= 1 + 6
+    assert (path in site.requests) is (outcome != "forbidden")
 
 
 def test_snapshot_has_headers_and_text() -> None:
@@ -103,13 +105,13 @@ def test_requests_to_a_site_respect_crawl_delay() -> None:
     times: list[float] = []
 
     async def run() -> None:
-        server = Scripted(answers=dict(PAGES))
+        server = ScriptedServer(responses=dict(PAGES))
 
         async def timed(request: BaseRequest) -> Response:
             times.append(clock.now())
             return await server.handle(request)
 
-        async with listening(timed) as base, PoliteLiveWebClient(clock, "me@example.org", 1.0) as web:
+        async with serve_handler(timed) as base, PoliteLiveWebClient(clock, "me@example.org", 1.0) as web:
             await asyncio.gather(
                 *(web.fetch_snapshot(f"{base}{path}") for path in ("/page", "/gone", "/soft", "/slash/"))
             )
@@ -123,7 +125,7 @@ def test_unreachable_urls_are_silent() -> None:
     """A closed port, an invalid URL, and no host: nothing is raised."""
 
     async def run() -> list[str]:
-        async with scripted({}) as gone:
+        async with scripted_server({}) as gone:
             pass
         async with PoliteLiveWebClient(VirtualClock(), None, 1.0) as web:
             return [(await web.fetch_snapshot(uri))[0] for uri in (f"{gone.base}/", "mailto:a@b.example", "http://")]
@@ -138,10 +140,12 @@ def test_comparison_with_mementos_has_known_values(tmp_path: Path) -> None:
     assert live_pdf != old_pdf
     modified = {"last-modified": "Mon, 11 Jan 2010 00:00:00 GMT"}
     pages = {
-        "/same": Answer(headers={**HTML, **modified}, body=f"<p>{WORDS}"),
-        "/half": Answer(headers={**HTML, **modified, "cache-control": "private"}, body=f"<p>{WORDS} and more to come"),
-        "/paper.pdf": Answer(headers={"content-type": "application/pdf", **modified}, body=live_pdf),
-        "/gone": Answer(404),
+        "/same": ScriptedResponse(headers={**HTML, **modified}, body=f"<p>{WORDS}"),
+        "/half": ScriptedResponse(
+            headers={**HTML, **modified, "cache-control": "private"}, body=f"<p>{WORDS} and more to come"
+        ),
+        "/paper.pdf": ScriptedResponse(headers={"content-type": "application/pdf", **modified}, body=live_pdf),
+        "/gone": ScriptedResponse(404),
         "/soft": PAGES["/soft"],
     }
     copies = {
@@ -153,7 +157,7 @@ def test_comparison_with_mementos_has_known_values(tmp_path: Path) -> None:
     }
 
     async def run() -> tuple[LiveComparison, str]:
-        async with scripted(pages) as site:
+        async with scripted_server(pages) as site:
             captures = [
                 Held(f"{site.base}{path}", date, body, mime=mime) for path, (body, date, mime) in copies.items()
             ]
@@ -163,11 +167,11 @@ def test_comparison_with_mementos_has_known_values(tmp_path: Path) -> None:
                     await OverlapSurvey(
                         state, [Stub("a", captures)], max_fetches=10, live_client=web, documents=documents
                     ).run()
-                    requests = len(site.asked)
+                    requests = len(site.requests)
                     await OverlapSurvey(
                         state, [Stub("a", captures)], max_fetches=10, live_client=web, documents=documents
                     ).run()
-                    assert len(site.asked) == requests == 6, "no page is fetched twice"
+                    assert len(site.requests) == requests == 6, "no page is fetched twice"
                 figures = compute_overlap_stats(state, ["a"], 10)
                 return figures.archives[0].live, json.dumps(overlap_to_json(figures))
 
@@ -195,8 +199,8 @@ def test_hostile_responses_are_bounded() -> None:
     """A decompression bomb, endless redirects, garbage headers: nothing is raised."""
     bomb = gzip.compress(b"<p>a " * 20_000_000, 1)
     pages = {
-        "/bomb": Answer(headers={**HTML, "content-encoding": "gzip"}, body=bomb),
-        "/rubbish": Answer(
+        "/bomb": ScriptedResponse(headers={**HTML, "content-encoding": "gzip"}, body=bomb),
+        "/rubbish": ScriptedResponse(
             headers={
                 "content-type": "text/html; charset=\xff\xfe; charset=utf-16" + "x" * 3_000,
                 "last-modified": "Mon, 99 Jan 9999 99:99:99 GMT",
@@ -205,13 +209,13 @@ def test_hostile_responses_are_bounded() -> None:
             },
             body=b"\x00\xff<meta name=robots content=" + b"noarchive," * 10_000,
         ),
-        "/away": Answer(301, {"location": "http://169.254.169.254/latest/"}),
-        "/script": Answer(301, {"location": "javascript:alert(1)"}),
-        "/dots": Answer(301, {"location": "http://[:::"}),
+        "/away": ScriptedResponse(301, {"location": "http://169.254.169.254/latest/"}),
+        "/script": ScriptedResponse(301, {"location": "javascript:alert(1)"}),
+        "/dots": ScriptedResponse(301, {"location": "http://[:::"}),
     }
 
     async def run() -> dict[str, tuple[str, PageObservation | None]]:
-        async with scripted(pages) as site, PoliteLiveWebClient(VirtualClock(), "me@example.org", 0.0) as web:
+        async with scripted_server(pages) as site, PoliteLiveWebClient(VirtualClock(), "me@example.org", 0.0) as web:
             return {path: await web.fetch_snapshot(f"{site.base}{path}") for path in pages}
 
     found = asyncio.run(run())

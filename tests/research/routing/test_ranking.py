@@ -24,7 +24,7 @@ def test_probabilities_are_cross_validated() -> None:
 
 def test_bands_distinguish_wildcards_and_orders_of_magnitude() -> None:
     """None is 0, and no wildcard shares a band with a page."""
-    bands = {likelihood_band(copies, is_wildcard=wild) for copies in (None, 1, 2, 10**17) for wild in (False, True)}
+    bands = {likelihood_band(captures, is_wildcard=wild) for captures in (None, 1, 2, 10**17) for wild in (False, True)}
     assert len(bands) == 8
     assert min(bands) > 0
 

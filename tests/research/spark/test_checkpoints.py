@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def checkpointing(engine: SparkEngine, tmp_path: Path) -> SparkEngine:
+def checkpointing_engine(engine: SparkEngine, tmp_path: Path) -> SparkEngine:
     """Return the cluster with a checkpoint folder."""
     return SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, str(tmp_path / "kept [a]")))
 
@@ -26,7 +26,7 @@ def _checkpoints(tmp_path: Path) -> list[str]:
 
 
 def test_aborted_run_resumes_from_its_checkpoint(
-    checkpointing: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    checkpointing_engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is written before; files are not read again unless they have changed."""
     source = tmp_path / "a.cdxj"
@@ -40,22 +40,22 @@ def test_aborted_run_resumes_from_its_checkpoint(
     with monkeypatch.context() as patched:
         patched.setattr(maps, "write_parts", fail)
         with pytest.raises(ClusterError):
-            maps.build_map(checkpointing, [source], tmp_path / "there", MapOptions(name="A"))
+            maps.build_map(checkpointing_engine, [source], tmp_path / "there", MapOptions(name="A"))
     assert not (tmp_path / "there").exists()
     assert len(_checkpoints(tmp_path)) == 1
     # Nobody sees that this is another file, unless it is read.
     other = b'com,other)/ 20200101000000 {"url": "http://other.com/"}'
     source.write_bytes(other.ljust(state.st_size, b"\n"))
     os.utime(source, ns=(state.st_atime_ns, state.st_mtime_ns))
-    maps.build_map(checkpointing, [source], tmp_path / "there", MapOptions(name="A"))
+    maps.build_map(checkpointing_engine, [source], tmp_path / "there", MapOptions(name="A"))
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     # With a new date it is another, and so is other work.
     os.utime(source, ns=(state.st_atime_ns, state.st_mtime_ns + 10**9))
-    maps.build_map(checkpointing, [source], tmp_path / "there", MapOptions(name="A"))
+    maps.build_map(checkpointing_engine, [source], tmp_path / "there", MapOptions(name="A"))
     assert (tmp_path / "there").read_bytes().endswith(b"\n* 1\ncom,other)/ 1\n")
     assert len(_checkpoints(tmp_path)) == 2
-    assert checkpointing.checkpoints is not None
-    checkpointing.checkpoints.delete()
+    assert checkpointing_engine.checkpoints is not None
+    checkpointing_engine.checkpoints.delete()
     assert _checkpoints(tmp_path) == []
 
 
@@ -79,20 +79,20 @@ def test_each_file_is_in_one_checkpoint_range(engine: SparkEngine, index: Path, 
 
 @pytest.mark.long  # maps go on in the same way
 def test_statistics_resume_from_a_checkpoint(
-    checkpointing: SparkEngine, engine: SparkEngine, index: Path, tmp_path: Path
+    checkpointing_engine: SparkEngine, engine: SparkEngine, index: Path, tmp_path: Path
 ) -> None:
     """Its rows have no order, and the result is the same."""
     expected = statistics.count_index(engine, [index])[0]
     for _ in range(2):
-        assert statistics.count_index(checkpointing, [index])[0] == expected
+        assert statistics.count_index(checkpointing_engine, [index])[0] == expected
         assert len(_checkpoints(tmp_path)) == 1
     assert len(local_files(index)) == expected.files
 
 
-def test_invalid_input_leaves_no_checkpoint(checkpointing: SparkEngine, index: Path, tmp_path: Path) -> None:
+def test_invalid_input_leaves_no_checkpoint(checkpointing_engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """An unsorted index with `sorted`."""
     with pytest.raises(InputError):
-        maps.build_map(checkpointing, [index], tmp_path / "there", MapOptions(sorted=True))
+        maps.build_map(checkpointing_engine, [index], tmp_path / "there", MapOptions(sorted=True))
     assert _checkpoints(tmp_path) == []
 
 

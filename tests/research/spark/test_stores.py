@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import DataFrame
 
-from tests.neighbours.webhdfs import Store, storing
+from tests.external.webhdfs import HdfsStore, run_webhdfs
 from tests.research.spark.conftest import local_files
 from unlost.errors import ClusterError, InputError, UnlostError
 from unlost.mementomap import Compaction, MapOptions, ProfileHeader, build_map, build_profiles, compact_map, merge_maps
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def store(tmp_path: Path, index: Path) -> Iterator[Store]:
+def store(tmp_path: Path, index: Path) -> Iterator[HdfsStore]:
     """Return a store with a folder of indexes: some compressed, some in subfolders, with names to escape."""
     files = tmp_path / "store" / "cdx [a]" / "deep"
     files.mkdir(parents=True)
@@ -36,22 +36,22 @@ def store(tmp_path: Path, index: Path) -> Iterator[Store]:
             (files.parent / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
         else:
             (files / file.name).write_bytes(file.read_bytes())
-    with storing(tmp_path / "store") as store:
+    with run_webhdfs(tmp_path / "store") as store:
         yield store
 
 
-def _read(store: Store) -> set[str]:
+def _read(store: HdfsStore) -> set[str]:
     return {read.name.rpartition("/")[2] for read in store.reads}
 
 
 @pytest.fixture
-def folder(store: Store) -> str:
+def folder(store: HdfsStore) -> str:
     """Return the URL of that folder, as a pattern."""
-    return rf"{store.address}/cdx \[a\]"
+    return rf"{store.url}/cdx \[a\]"
 
 
 def test_indexes_in_a_store_give_the_same_output(
-    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path
+    engine: SparkEngine, store: HdfsStore, folder: str, index: Path, tmp_path: Path
 ) -> None:
     """Subfolders, plain and gzip, large ones in several splits."""
     options = MapOptions(host_weight=1, path_weight=0.5)
@@ -70,13 +70,13 @@ def test_indexes_in_a_store_give_the_same_output(
 
 
 def test_maps_in_a_store_are_merged_and_compacted(
-    engine: SparkEngine, store: Store, index: Path, tmp_path: Path
+    engine: SparkEngine, store: HdfsStore, index: Path, tmp_path: Path
 ) -> None:
     """As local ones."""
     sources = [store.folder / f"{number}.ukvs" for number in range(2)]
     for number, source in enumerate(sources):
         build_map(local_files(index)[number::2], source)
-    there = [f"{store.address}/{source.name}" for source in sources]
+    there = [f"{store.url}/{source.name}" for source in sources]
     merge_maps(sources, tmp_path / "here")
     spark_maps.merge_maps(engine, there, tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
@@ -85,7 +85,7 @@ def test_maps_in_a_store_are_merged_and_compacted(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_parquet_in_a_store_is_read(engine: SparkEngine, store: Store, index: Path, tmp_path: Path) -> None:
+def test_parquet_in_a_store_is_read(engine: SparkEngine, store: HdfsStore, index: Path, tmp_path: Path) -> None:
     """From its end and with seeks; the map is that of its rows."""
     lines = (index / "part-1.cdxj").read_text().splitlines()[:500]
     rows = [(line.split(" ")[1], json.loads(line[line.index("{") :])) for line in lines]
@@ -95,7 +95,7 @@ def test_parquet_in_a_store_is_read(engine: SparkEngine, store: Store, index: Pa
     (tmp_path / "some.cdxj").write_text("".join(f"{line}\n" for line in lines))
     options, columns = MapOptions(by_year=True), {"url": "address", "date": "day"}
     build_map([tmp_path / "some.cdxj"], tmp_path / "here", options)
-    maps.build_map(engine, [f"{store.address}/table"], tmp_path / "there", options, columns)
+    maps.build_map(engine, [f"{store.url}/table"], tmp_path / "there", options, columns)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert any(read.offset > 0 for read in store.reads)
 
@@ -113,7 +113,7 @@ def _after_listing(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object])
 
 
 def test_vanished_file_in_a_store_is_reported(
-    engine: SparkEngine, store: Store, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: HdfsStore, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No map without it is written."""
     _after_listing(monkeypatch, (store.folder / "cdx [a]" / "part-0.cdxj.gz").unlink)
@@ -123,18 +123,18 @@ def test_vanished_file_in_a_store_is_reported(
 
 
 def test_failing_store_leaves_no_output(
-    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: HdfsStore, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error is reported, and the same call works when the store is back."""
 
     def break_soon() -> None:
-        store.is_breaking = True
+        store.break_next = True
 
     with monkeypatch.context() as patched:
         _after_listing(patched, break_soon)
         with pytest.raises(UnlostError, match=r"/cdx.*(cannot be reached|cannot be read): "):
             maps.build_map(engine, [folder], tmp_path / "there")
-    assert not store.is_breaking
+    assert not store.break_next
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
     with pytest.raises(ClusterError, match="cannot be reached"):
         maps.build_map(engine, [folder], tmp_path / "there")
@@ -145,21 +145,21 @@ def test_failing_store_leaves_no_output(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_missing_files_in_a_store_are_reported(engine: SparkEngine, store: Store, tmp_path: Path) -> None:
+def test_missing_files_in_a_store_are_reported(engine: SparkEngine, store: HdfsStore, tmp_path: Path) -> None:
     """A missing name, and an empty folder."""
     (store.folder / "empty").mkdir()
     for name, message in (("none.cdxj", "none.cdxj: cannot be read: no such file"), ("empty", "no files there")):
         with pytest.raises(InputError, match=message):
-            maps.build_map(engine, [f"{store.address}/{name}"], tmp_path / "there")
+            maps.build_map(engine, [f"{store.url}/{name}"], tmp_path / "there")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 @pytest.mark.long  # test_checkpoints.py does the same in a folder
 def test_checkpoint_in_a_store_is_resumed(
-    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: HdfsStore, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All machines can read it."""
-    checkpointing = SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, f"{store.address}/kept"))
+    checkpointing = SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, f"{store.url}/kept"))
 
     def fail(*_: object, **__: object) -> None:
         raise ClusterError("no memory")
@@ -182,7 +182,7 @@ def test_checkpoint_in_a_store_is_resumed(
 
 
 def test_checkpoint_ranges_limit_repeated_reads(
-    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: HdfsStore, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failing store costs only the files that were being read."""
     checkpointing = SparkEngine(
@@ -196,7 +196,7 @@ def test_checkpoint_ranges_limit_repeated_reads(
         ranges.append(range_)
         if len(ranges) == 2:
             done.update(name for name, times in Counter(read.name for read in store.reads).items() if times > 1)
-            store.is_breaking = True
+            store.break_next = True
         return found
 
     with monkeypatch.context() as patched:

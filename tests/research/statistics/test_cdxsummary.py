@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.neighbours.cdxsummary import summary_of
+from tests.external.cdxsummary import summarize
 from tests.real_data import DATA
 from unlost.research import IndexMetrics, count_index
 
 
 def _compare(file: Path) -> None:
-    expected: dict[str, Any] = summary_of(file)
+    expected: dict[str, Any] = summarize(file)
     counted, _ = count_index([file])
     figures = IndexMetrics(counted)
     assert counted.captures == expected["captures"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from tests.neighbours.wayback_cdx import FakeWayback, Stored
+from tests.external.wayback_cdx import FakeWayback, StoredCapture
 from tests.watch.decaying.web import BEGIN, DAY, DecayingWeb
 from unlost import dates
 from unlost.registry import Archive, ArchiveKind
@@ -111,20 +111,20 @@ class Truth:
             life["endangered"] = max(0, tp - max(tr, ta))
         return life
 
-    def stored(self, behaviour: Behaviour, base: str, day: int) -> list[Stored]:
+    def stored(self, behaviour: Behaviour, base: str, day: int) -> list[StoredCapture]:
         """Return the captures that an archive shows on a day. `base` is the URL of the web with a trailing slash."""
         return [
-            Stored(address(base, path), moment(capture), mimetype=type_of(path))
+            StoredCapture(file_url(base, path), day_timestamp(capture), mimetype=type_of(path))
             for path in self.paths
             for capture in behaviour.captures(self, path, day)
         ]
 
 
-def address(base: str, path: str) -> str:
+def file_url(base: str, path: str) -> str:
     """Return the URL of a file: folders in place of their `index.html`."""
     return base + path.removesuffix("index.html")
 
 
-def moment(day: int) -> str:
+def day_timestamp(day: int) -> str:
     """Return a day as 14 digits: noon, when archives crawl; visits are in the evening."""
     return dates.from_epoch(str(BEGIN + day * DAY + DAY // 2))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings
-from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
+from tests.external.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
-from tests.watch.decaying.archives import Behaviour, Truth, address, type_of
+from tests.watch.decaying.archives import Behaviour, Truth, file_url, type_of
 from tests.watch.decaying.web import BEGIN, DAY
 from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
 from unlost.archives import create_client
@@ -36,21 +36,21 @@ async def run_archives(
         yield ArchiveAccess(archives, clients, UpstreamClient(client, clock), router), servers
 
 
-def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> None:
+def assert_captures(checked: CheckResult, truth: Truth, base: str, day: int) -> None:
     """Compare number, staleness and format of captures with the truth."""
     files = truth.web.files(day)
-    paths = {address(base, path): path for path in truth.paths}
+    paths = {file_url(base, path): path for path in truth.paths}
     for standing in checked.current.availabilities(checked.archives):
         path = paths[standing.live.uri]
-        shown = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
+        displayed = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
         assert {held.archive: held.captures for held in standing.held} == {
-            name: len(days) for name, days in shown.items() if days
+            name: len(days) for name, days in displayed.items() if days
         }
-        last = max((days[-1] for days in shown.values() if days), default=None)
+        last = max((days[-1] for days in displayed.values() if days), default=None)
         if path in files and last is not None:
             changed = files[path][1]
             assert standing.stale_days == max(0.0, changed - last - 0.5), path
-            changes = [type_of(path) in each.migrates for each in truth.behaviours if shown[each.id]]
+            changes = [type_of(path) in each.migrates for each in truth.behaviours if displayed[each.id]]
             assert standing.is_migrated == all(changes)
 
 
@@ -65,7 +65,7 @@ def assert_lifetimes(file: Path, truth: Truth, base: str) -> None:
             lives = {uri: life for uri, _, life in resource_lifetimes(history, archive)}
             assert len(lives) == len(truth.paths)
             for path in truth.paths:
-                life = lives[address(base, path)]
+                life = lives[file_url(base, path)]
                 expected = truth.life(path, names if archive == ANY_ARCHIVE else [archive])
                 found = {
                     "t0": _day(life.t0), "ta": _day(life.ta), "tr": _day(life.tr), "tp": _day(life.tp),

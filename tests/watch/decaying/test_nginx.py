@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.neighbours.nginx import site as served
+from tests.external.nginx import serve_site as served
 from tests.virtual_clock import VirtualClock
 from tests.watch.decaying.archives import Behaviour, Truth
 from tests.watch.decaying.checks import EVENING, assert_lifetimes, run_archives
@@ -41,11 +41,11 @@ def test_crawl_finds_the_golden_counts(day: int, tmp_path: Path) -> None:
 
     async def seen(base: str) -> Counter[str]:
         clock = VirtualClock(BEGIN + day * DAY)
-        site = CrawledSite(
+        serve_site = CrawledSite(
             CrawlConfig((base,), delay=0, sitemaps=False), SiteCrawlOptions(tmp_path / "crawl", clock, CONTACT)
         )
         found: Counter[str] = Counter()
-        async for each in site.resources():
+        async for each in serve_site.resources():
             assert (each.outcome, each.status) == (CrawlOutcome.FETCHED, 200), each
             assert each.last_modified is not None
             found[str(each.mime)] += 1
@@ -75,7 +75,7 @@ class Crawls:
         yield CrawledSite(plan, SiteCrawlOptions(self._folder / f"crawl-{visit}", self._clock, CONTACT), [url])
 
 
-async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[VisitResult]:
+async def visit_every_day(truth: Truth, folder: Path, base: str, top: Path) -> list[VisitResult]:
     """Visit the web on every day."""
     clock = VirtualClock(BEGIN)
     visits = []
@@ -88,7 +88,7 @@ async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[Visi
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             truth.web.write(folder, day)
             for behaviour in truth.behaviours:
-                servers[behaviour.id].stored = truth.stored(behaviour, base, day)
+                servers[behaviour.id].captures = truth.stored(behaviour, base, day)
             visited = await watcher.visit(base)
             visits.append(visited)
     return visits
@@ -99,7 +99,7 @@ def test_watch_matches_the_truth(tmp_path: Path) -> None:
     truth = Truth(DecayingWeb(bins=3, last=6), BEHAVIOURS, days=14)
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
-        visits = asyncio.run(watched(truth, folder, base, tmp_path))
+        visits = asyncio.run(visit_every_day(truth, folder, base, tmp_path))
         assert [visited.health.health for visited in visits] == ["fine"] * truth.days
         for day, visited in enumerate(visits):
             found = {state.value: count for state, count in visited.check.stats.states.items()}
@@ -121,7 +121,7 @@ def test_watch_of_the_whole_collection_matches_the_truth(tmp_path: Path) -> None
     truth = Truth(DecayingWeb(), behaviours, days=105)
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
-        visits = asyncio.run(watched(truth, folder, base, tmp_path))
+        visits = asyncio.run(visit_every_day(truth, folder, base, tmp_path))
     for day, visited in enumerate(visits):
         found = {state.value: count for state, count in visited.check.stats.states.items()}
         assert found == Counter(truth.state(path, day) for path in truth.paths), day

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from tests.watch.decaying.archives import Behaviour, Truth, address, moment, type_of
-from tests.watch.decaying.checks import EVENING, assert_copies, assert_lifetimes, run_archives
+from tests.watch.decaying.archives import Behaviour, Truth, day_timestamp, file_url, type_of
+from tests.watch.decaying.checks import EVENING, assert_captures, assert_lifetimes, run_archives
 from tests.watch.decaying.web import BEGIN, DAY, DecayingWeb
 from unlost import dates, uri
 from unlost.check import (
@@ -61,7 +61,7 @@ def seen_on(truth: Truth, day: int) -> Iterator[LiveResource]:
     """Yield the results of a perfect crawl, for all files that ever existed."""
     files = truth.web.files(day)
     for path in truth.paths:
-        uri_r = address(BASE, path)
+        uri_r = file_url(BASE, path)
         if path in files:
             changed = dates.from_epoch(str(BEGIN + files[path][1] * DAY))
             yield LiveResource(
@@ -71,7 +71,7 @@ def seen_on(truth: Truth, day: int) -> Iterator[LiveResource]:
             yield LiveResource(uri_r, uri.key(uri_r), CrawlOutcome.FETCHED, 404, hops=None)
 
 
-async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Counter[str]]:
+async def visit_every_day(truth: Truth, file: Path, *, thorough: bool = True) -> list[Counter[str]]:
     """Visit the web on every day, and return the number of files in each state."""
     clock = VirtualClock(BEGIN)
     counts = []
@@ -79,17 +79,17 @@ async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Co
         for day in range(truth.days):
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             for behaviour in truth.behaviours:
-                servers[behaviour.id].stored = truth.stored(behaviour, BASE, day)
+                servers[behaviour.id].captures = truth.stored(behaviour, BASE, day)
             with VisitDatabase(file) as opened:
                 history = VisitHistory(opened, opened.get_or_add_site(BASE))
-                checked = await visited(history, clock, means, truth, day, thorough=thorough)
-                assert_copies(checked, truth, BASE, day)
+                checked = await visit_once(history, clock, means, truth, day, thorough=thorough)
+                assert_captures(checked, truth, BASE, day)
                 states = history.finish_visit(checked.visit, checked.archives)
                 counts.append(Counter({str(state): count for state, count in states.items()}))
     return counts
 
 
-async def visited(
+async def visit_once(
     history: VisitHistory, clock: VirtualClock, means: ArchiveAccess, truth: Truth, day: int, *, thorough: bool
 ) -> CheckResult:
     """Make one visit."""
@@ -102,7 +102,7 @@ async def visited(
 def test_every_statistic_matches_the_truth(behaviours: Sequence[Behaviour], tmp_path: Path) -> None:
     """States on every day; t0, ta, tr, tp, TTL_c, P_r, both periods and late caching of every file in every archive."""
     truth = Truth(DecayingWeb(bins=4, last=12), behaviours, days=26)
-    counts = asyncio.run(watched(truth, tmp_path / "visits.sqlite"))
+    counts = asyncio.run(visit_every_day(truth, tmp_path / "visits.sqlite"))
     for day, found in enumerate(counts):
         assert found == Counter(truth.state(path, day) for path in truth.paths), day
     assert_lifetimes(tmp_path / "visits.sqlite", truth, BASE)
@@ -110,4 +110,4 @@ def test_every_statistic_matches_the_truth(behaviours: Sequence[Behaviour], tmp_
 
 def test_archives_crawl_before_the_visits() -> None:
     """On the same day."""
-    assert moment(0) == "20231115120000"
+    assert day_timestamp(0) == "20231115120000"

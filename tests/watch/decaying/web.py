@@ -69,8 +69,8 @@ class DecayingWeb:
         for page in there:
             name = _name(b, page)
             owner = f"{name}-" if b == self.images else ""
-            shown = "".join(f'<img src="{owner}{kind}.{kind}" alt="">' for kind in _IMAGES)
-            yield f"{name}.html", (_page(name, f"<p>{_text(b, page)}{shown}"), 0)
+            displayed = "".join(f'<img src="{owner}{kind}.{kind}" alt="">' for kind in _IMAGES)
+            yield f"{name}.html", (_page(name, f"<p>{_text(b, page)}{displayed}"), 0)
             yield f"{name}.pdf", (b"%PDF-1.4\n%" + name.encode() + b"\n%%EOF\n", 0)
             if owner:
                 for kind in _IMAGES:

@@ -45,10 +45,10 @@ def find_alarms(history: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[
     """Return the visits at which a live site was reported as lost."""
     found = []
     before: DetectedLoss | None = None
-    for seen, said in history:
-        if said is not None and before is None:
-            found.append((seen.visit, said))
-        before = said
+    for seen, output in history:
+        if output is not None and before is None:
+            found.append((seen.visit, output))
+        before = output
     return found
 
 
@@ -87,7 +87,7 @@ def test_loss_is_detected_at_the_second_visit(kind: str) -> None:
         site = FlakySite(seed, 30, lost=kind, lost_day=12)
         history = simulate_watch(site)
         gone = [seen.visit for seen, _ in history if seen.time is not None and seen.time >= BEGIN + 12 * DAY]
-        late = [(visit, said) for visit, said in find_alarms(history) if visit >= gone[0]]
+        late = [(visit, output) for visit, output in find_alarms(history) if visit >= gone[0]]
         assert late, (seed, [seen.health for seen, _ in history])
         assert late[0][0] <= gone[1], (seed, history[gone[0]], history[gone[1]])
         assert history[gone[1]][1] is not None

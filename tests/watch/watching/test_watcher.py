@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.virtual_clock import VirtualClock
 from tests.watch.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
 from unlost import uri
@@ -88,19 +88,19 @@ class WatchedSite:
     @asynccontextmanager
     async def watcher(self, every: float = DAY) -> AsyncIterator[Watcher]:
         """Yield the watcher."""
-        filter_of_pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
+        filter_of_pages = [StoredCapture(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
         async with (
             fake_wayback(filter_of_pages[:1], self.clock) as first,
             fake_wayback(filter_of_pages, self.clock) as second,
-            ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as courier,
+            ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as client,
         ):
             self.servers = first, second
             single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
             router = ArchiveRouter(registry, MemoryHoldings(), LearnedStats(registry), exploration_share=0)
-            lists = {first.archive().id: create_client(first.archive(), courier)}
+            lists = {first.archive().id: create_client(first.archive(), client)}
             means = ArchiveAccess(
-                {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router
+                {each.id: each for each in registry}, lists, UpstreamClient(client, self.clock), router
             )
             yield Watcher(
                 self.file,
@@ -136,8 +136,8 @@ def site() -> FlakySite:
 
 def recording_hook(file: Path) -> str:
     """Return a command that writes its arguments to a file."""
-    said = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
-    code = f"import json, os, sys; open({str(file)!r}, 'a').write({said})"
+    output = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
+    code = f"import json, os, sys; open({str(file)!r}, 'a').write({output})"
     return f"{sys.executable} -c \"{code}\" first 'second word'"
 
 
@@ -259,7 +259,7 @@ DAYS = (2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def uninterrupted_visits(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the contents after visits without a kill."""
     file = tmp_path_factory.mktemp("undisturbed") / "visits.sqlite"
     WatchedSite(file, FlakySite(7, 30, QUIET, "parked", 5)).days(*DAYS)
@@ -268,7 +268,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("point", range(1, 56))
 def test_killed_watch_resumes(
-    point: int, undisturbed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    point: int, uninterrupted_visits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a kill at any change, the repeated visit gives the same database."""
     watch = WatchedSite(tmp_path / "visits.sqlite", FlakySite(7, 30, QUIET, "parked", 5))
@@ -297,7 +297,7 @@ def test_killed_watch_resumes(
     for module in (present_module, history_module, losses_module):
         monkeypatch.setattr(module, "transaction", failing)
     assert asyncio.run(visits()) == 1
-    assert dump(watch.file) == undisturbed
+    assert dump(watch.file) == uninterrupted_visits
 
 
 def test_loss_is_recorded_in_the_transaction_of_its_visit(
