@@ -19,6 +19,7 @@ SHARED_CLASS_NAMES = {
 
 # Each does the same thing in two places. Commands are not in the list: they are named as on the command line.
 SHARED_FUNCTION_NAMES = {
+    "find_blocks": "the decoder of the specification stands alone and does the same",
     "build_filter": "in memory, and on a cluster with the same bytes",
     "build_map": "likewise; the Python API wraps the first",
     "build_profiles": "likewise",
