@@ -23,7 +23,7 @@ from unlost.http import (
     Timeouts,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs" / "manners.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "archives.md").read_text()
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Policies of requests, with all their numbers: circuit breakers, retries, timeouts and waits, one entry for each use.
 
-docs/manners.md has the same tables; a test compares them with this module.
+docs/archives.md has the same tables; a test compares them with this module.
 """
 
 import math
