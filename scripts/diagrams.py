@@ -1,4 +1,4 @@
-"""Draw the diagrams of docs/concepts and of README.md into a folder. Run by `make docs`."""
+"""Draw the diagrams of the documentation into a folder. Run by `make docs`."""
 
 import sys
 from collections.abc import Callable
@@ -8,17 +8,17 @@ from scripts.svg_drawing import Drawing
 
 
 def overview() -> Drawing:
-    """Draw how the parts depend on each other."""
-    drawing = Drawing(760, 330, "What the parts of unlost do for each other")
+    """Draw the packages and the data that they exchange."""
+    drawing = Drawing(760, 330, "The packages of unlost and the data that they exchange")
     drawing.box(20, 20, 200, 54, "index files, WARCs, logs", "of an archive")
     drawing.box(280, 20, 200, 54, "maps and filters", "what an archive may hold", kind="ask")
-    drawing.box(540, 20, 200, 54, "aggregator", "asks only who may have it", kind="ask")
-    drawing.box(540, 130, 200, 54, "the world's web archives", "within their limits")
-    drawing.box(280, 130, 200, 54, "recovery", "the best copy of every page", kind="yes")
-    drawing.box(20, 130, 200, 54, "your lost site", "links, pages, pictures", kind="no")
-    drawing.box(20, 240, 200, 70, "a site that works again", "files, hosting, WACZ,", "and a report", kind="yes")
-    drawing.box(280, 240, 200, 70, "check, watch, vault", "so that more comes back", "the next time")
-    drawing.box(540, 240, 200, 70, "refresh", "re-crawl what changed,", "and nothing else")
+    drawing.box(540, 20, 200, 54, "aggregator", "queries likely archives", kind="ask")
+    drawing.box(540, 130, 200, 54, "the world's web archives", "within rate limits")
+    drawing.box(280, 130, 200, 54, "recovery", "best capture of each page", kind="yes")
+    drawing.box(20, 130, 200, 54, "your lost site", "pages, links, images", kind="no")
+    drawing.box(20, 240, 200, 70, "a working site", "files, hosting, WACZ,", "and a report", kind="yes")
+    drawing.box(280, 240, 200, 70, "check, watch, vault", "protect a site before", "it is lost")
+    drawing.box(540, 240, 200, 70, "refresh", "re-crawl only", "what changed")
     drawing.arrow((220, 47), (276, 47))
     drawing.arrow((480, 47), (536, 47))
     drawing.arrow((640, 74), (640, 126))
@@ -97,29 +97,31 @@ def how_the_aggregator_routes() -> Drawing:
 
 def how_copies_are_chosen() -> Drawing:
     """Draw the captures of a page on a time line, and which is selected."""
-    drawing = Drawing(760, 260, "How copies are chosen: the last good one; later errors and parked pages are rejected")
-    drawing.text(20, 34, "copies of one page, of all archives together", "bold")
+    drawing = Drawing(
+        760, 260, "How captures are chosen: the latest good one; later errors and parked pages are rejected"
+    )
+    drawing.text(20, 34, "captures of one page, of all archives", "bold")
     drawing.arrow((20, 150), (740, 150))
-    copies = [
+    captures = [
         (40, "2009", ("status 200", "the page"), "plain", "good, older"),
-        (180, "2014", ("status 200", "the page"), "yes", "taken"),
-        (320, "2016", ("status 301", "to elsewhere"), "no", "its status tells"),
-        (460, "2019", ("status 200", '"domain for sale"'), "no", "its words tell"),
-        (600, "2021", ("status 404", '"not found"'), "no", "its status tells"),
+        (180, "2014", ("status 200", "the page"), "yes", "chosen"),
+        (320, "2016", ("status 301", "off-site"), "no", "bad status"),
+        (460, "2019", ("status 200", '"domain for sale"'), "no", "bad content"),
+        (600, "2021", ("status 404", '"not found"'), "no", "bad status"),
     ]
-    for x, year, lines, kind, why in copies:
+    for x, year, lines, kind, why in captures:
         drawing.box(x, 64, 120, 54, *lines, kind=kind)
         drawing.text(x + 60, 172, year, "code", "middle")
         drawing.text(x + 60, 196, why, "bold" if kind == "yes" else "soft", "middle")
     drawing.arrow((520, 216), (520, 228), (240, 228), (240, 206), kind="dashed")
-    drawing.text(380, 246, "fetched, judged, rejected: the next good one is fetched", "soft", "middle")
+    drawing.text(380, 246, "fetched, classified, rejected: the next one is fetched", "soft", "middle")
     return drawing
 
 
 def how_a_site_is_rewritten() -> Drawing:
     """Draw a page before and after, with the directory between."""
-    drawing = Drawing(760, 270, "How a site is rewritten: addresses become files, every other byte stays")
-    drawing.text(20, 30, "as it was archived", "bold")
+    drawing = Drawing(760, 270, "How a site is rewritten: URLs become files, all other bytes stay the same")
+    drawing.text(20, 30, "archived", "bold")
     drawing.box(20, 44, 270, 100)
     before = [
         '<a href="/roses.html">',
@@ -135,17 +137,17 @@ def how_a_site_is_rewritten() -> Drawing:
     ]
     for number, old in enumerate(before):
         drawing.text(30, 66 + 22 * number, old, "code")
-    drawing.text(480, 30, "as it is exported", "bold")
+    drawing.text(480, 30, "exported", "bold")
     drawing.box(480, 44, 260, 100)
     for number, new in enumerate(after):
         drawing.text(490, 66 + 22 * number, new, "code" if number < 3 else "code soft")
-    drawing.box(310, 60, 150, 68, "which address", "is in which file,", "or would be", kind="ask")
+    drawing.box(310, 60, 150, 68, "each URL", "has one", "file path", kind="ask")
     drawing.arrow((290, 94), (306, 94))
     drawing.arrow((460, 94), (476, 94))
     rows = [
-        ("recovered", "leads to its file, relative to the page", "yes"),
-        ("not recovered", "leads to where its file would be: nobody else's server is asked", "no"),
-        ("another site", "stays, leads to an archive, or is not loaded: --external", "plain"),
+        ("recovered", "relative path of its file", "yes"),
+        ("not recovered", "relative path that its file would have: no other server is contacted", "no"),
+        ("another site", "unchanged, to an archive, or not loaded: --external", "plain"),
     ]
     for number, (what, done, kind) in enumerate(rows):
         y = 162 + 34 * number

@@ -39,7 +39,7 @@ def test_recover_report_and_export_suggest_the_next_step(tmp_path: Path, monkeyp
     (step,) = next_steps("export", "my site", "-o", "site.zip")
     assert step == "unlost: next: unpack it, and open index.html in a browser"
     (step,) = next_steps("export", "my site", "-o", "hosted", "--as", "hosting")
-    assert step == "unlost: next: copy hosted to the server, with the rules that docs/hosting.md explains"
+    assert step == "unlost: next: copy hosted to the server, with the rules that docs/export.md explains"
     (step,) = next_steps("export", "my site", "-o", "site.wacz")
     assert "https://replayweb.page/" in step
     assert next_steps("export", "my site", "-o", "other", "--json") == []

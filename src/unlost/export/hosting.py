@@ -356,7 +356,7 @@ def hosting_files(
     The site must be at the root of a host. A URL is answered with its file, or by a redirect to the file if its
     relative links would break otherwise; redirects of the site remain redirects. Files get their original media types
     and charsets. URLs that a server cannot match are left out and listed in a comment. The result does not depend on
-    the order of the resources. See docs/hosting.md.
+    the order of the resources. See docs/export.md.
 
     Args:
         resources: The resources of the export.

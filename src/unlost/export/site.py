@@ -316,7 +316,7 @@ class ExportResult(ExportSummary):
             messages.append(("warning", f"{format_count(too_long, 'file')} too long to be rewritten, as they are"))
         if self.hosting:
             names = ", ".join(self.hosting)
-            messages.append(("info", f"for servers: {names}; docs/hosting.md says where each belongs"))
+            messages.append(("info", f"for servers: {names}; docs/export.md says where each belongs"))
         if self.start is not None:
             messages.append(("info", f"begin with {self.start}"))
         return messages
@@ -326,7 +326,7 @@ class ExportResult(ExportSummary):
         is_packed = not output.is_dir()
         if self.hosting:
             serve = "unpack it on the server" if is_packed else f"copy {output} to the server"
-            return f"{serve}, with the rules that docs/hosting.md explains"
+            return f"{serve}, with the rules that docs/export.md explains"
         start = self.start or "a page of it"
         return f"unpack it, and open {start} in a browser" if is_packed else f"open {output / start} in a browser"
 

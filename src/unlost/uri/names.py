@@ -45,7 +45,7 @@ _FOLDED_DEFAULT_PAGES = frozenset(page.lower() for page in _DEFAULT_PAGES)
 def page_name(uri: str, *, ignore_case: bool = False) -> str:
     """Return the name of the page at a URL: ASCII text without a scheme and with at least one slash.
 
-    docs/choice.md lists what is dropped. URLs with the same name are the same page, but a page may have several names
+    docs/ranking.md lists what is dropped. URLs with the same name are the same page, but a page may have several names
     (see `default_page_names`, `fold_case`). Raises UriError for an invalid URL.
 
     Args:
