@@ -13,6 +13,13 @@ from math import exp, log, sqrt
 Z95 = 1.959964
 """97.5 % quantile of the standard normal distribution, for two-sided 95 % intervals."""
 
+MAX_EXACT_PAIRS = 50
+"""Largest number of differing pairs for which the p-value is exact; beyond, the normal approximation is used."""
+_DIGITS = 12  # decimals of differences; smaller ones are rounding errors of sums in another order
+
+_SUMMED_TERMS = 2000  # of the zeta function, summed exactly; an integral approximates the remaining terms
+_EXPONENT_TOLERANCE = 1e-9
+
 
 def wilson_interval(hits: int, sampled: int, total: int | None = None) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a proportion.
@@ -72,11 +79,6 @@ class Proportion:
         """Return the JSON representation."""
         low, high = self.interval()
         return {"count": self.count, "of": self.total, "share": self.value, "low": low, "high": high}
-
-
-MAX_EXACT_PAIRS = 50
-"""Largest number of differing pairs for which the p-value is exact; beyond, the normal approximation is used."""
-_DIGITS = 12  # decimals of differences; smaller ones are rounding errors of sums in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,10 +301,6 @@ def fit_power_law(counts: Mapping[int, int], minimum: int = 1) -> PowerLawFit | 
     step = 1e-4
     curvature = (_mean_log(exponent - step, logs) - _mean_log(exponent + step, logs)) / (2 * step)
     return PowerLawFit(exponent, minimum, 1 / sqrt(count * curvature) if curvature > 0 else 0.0, count)
-
-
-_SUMMED_TERMS = 2000  # of the zeta function, summed exactly; an integral approximates the remaining terms
-_EXPONENT_TOLERANCE = 1e-9
 
 
 def _mean_log(exponent: float, logs: Sequence[float]) -> float:

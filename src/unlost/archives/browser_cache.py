@@ -43,6 +43,9 @@ MAX_ENTRIES = 1_000_000
 _STATUS = re.compile(r"HTTP(?:/[0-9.]{1,8})? +([1-5][0-9][0-9])(?![0-9])", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^\x00-\x20]+", re.IGNORECASE)
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
@@ -172,8 +175,6 @@ def is_partial(status: int, headers: CachedHeaders, length: int) -> bool:
 
 ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
 OpenContent = Callable[[Path, CachedResponse], CachedContent | None]
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class _ScanStoppedError(Exception):

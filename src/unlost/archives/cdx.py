@@ -22,6 +22,48 @@ from unlost.uri.normalize import normalize_input_url
 
 _DOMAIN_PREFIX = "*."
 
+REMEMBERED_ROWS = 1 << 17
+"""Number of distinct rows that are remembered to drop duplicates, which are close to each other. The largest page of a
+Wayback CDX server has 150,000 rows."""
+MAX_RESPONSE_BYTES = 1 << 29
+"""Largest page of rows in bytes, decoded; it is stored on disk. 150,000 rows with very long URLs need a tenth of it."""
+ROWS_PER_YIELD = 256
+"""Number of rows after which other tasks may run."""
+MAX_ROW_BYTES = 8 << 20
+"""Longer rows are skipped. A row has a URL of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
+MAX_BAD_ROWS = 10_000
+"""Number of invalid rows after which the rest is not read, because it is not a CDX listing."""
+MAX_LEADING_BAD_ROWS = 10_000
+"""Number of rows after which a listing fails if none of them was readable."""
+ROW_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+"""Decodes a row. Numbers become text, however large they are."""
+ROW_PROBLEM_KINDS = {
+    "bad-field-count": "a row with other fields than the list says",
+    "bad-json": "a row that is no array, or no object, of texts",
+    "bad-date": "a row whose date is none",
+    "bad-number": "a row whose length is no number",
+    "bad-address": "a row with an address that is none",
+    "too-long": "a row longer than `json_rows.MAX_ROW_BYTES`",
+    "foreign-scheme": "a row of something that is no web page: `mailto:`, `data:`, `dns:`",
+    "elsewhere": "a row of a page that was not asked for",
+    "other-date": "a row of a date that was not asked for",
+    "fuzzy": "a row of a similar page, which the archive would show instead",
+}
+"""The kinds of rows that are skipped, and why. They are counted in the `problems` of a client."""
+_READABLE_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
+# Field names of the Wayback CDX server that differ from those of pywb and `unlost.index.cdx`.
+_FIELD_NAMES = {"original": "url", "mimetype": "mime", "statuscode": "status"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CHUNK_BYTES = 1 << 16
+# A string cannot contain a line break, so a stray quote costs only its row if each row is on a line of its own.
+_OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
+_FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
+_TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
+_STRING = re.compile(_OPEN_STRING)
+_BETWEEN = re.compile(rb"[\s,]*+")
+_JUNK = re.compile(rb"[^\[\]{]++")
+_LINE = re.compile(rb"[^\n]*+")
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery:
@@ -130,49 +172,6 @@ async def list_with_folder_page(
         raise cut
 
 
-REMEMBERED_ROWS = 1 << 17
-"""Number of distinct rows that are remembered to drop duplicates, which are close to each other. The largest page of a
-Wayback CDX server has 150,000 rows."""
-MAX_RESPONSE_BYTES = 1 << 29
-"""Largest page of rows in bytes, decoded; it is stored on disk. 150,000 rows with very long URLs need a tenth of it."""
-ROWS_PER_YIELD = 256
-"""Number of rows after which other tasks may run."""
-MAX_ROW_BYTES = 8 << 20
-"""Longer rows are skipped. A row has a URL of at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), and its key."""
-MAX_BAD_ROWS = 10_000
-"""Number of invalid rows after which the rest is not read, because it is not a CDX listing."""
-MAX_LEADING_BAD_ROWS = 10_000
-"""Number of rows after which a listing fails if none of them was readable."""
-ROW_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""Decodes a row. Numbers become text, however large they are."""
-ROW_PROBLEM_KINDS = {
-    "bad-field-count": "a row with other fields than the list says",
-    "bad-json": "a row that is no array, or no object, of texts",
-    "bad-date": "a row whose date is none",
-    "bad-number": "a row whose length is no number",
-    "bad-address": "a row with an address that is none",
-    "too-long": "a row longer than `json_rows.MAX_ROW_BYTES`",
-    "foreign-scheme": "a row of something that is no web page: `mailto:`, `data:`, `dns:`",
-    "elsewhere": "a row of a page that was not asked for",
-    "other-date": "a row of a date that was not asked for",
-    "fuzzy": "a row of a similar page, which the archive would show instead",
-}
-"""The kinds of rows that are skipped, and why. They are counted in the `problems` of a client."""
-_READABLE_KINDS = {"foreign-scheme", "elsewhere", "other-date", "fuzzy"}
-# Field names of the Wayback CDX server that differ from those of pywb and `unlost.index.cdx`.
-_FIELD_NAMES = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_CHUNK_BYTES = 1 << 16
-# A string cannot contain a line break, so a stray quote costs only its row if each row is on a line of its own.
-_OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
-_FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
-_TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
-_STRING = re.compile(_OPEN_STRING)
-_BETWEEN = re.compile(rb"[\s,]*+")
-_JUNK = re.compile(rb"[^\[\]{]++")
-_LINE = re.compile(rb"[^\n]*+")
-
-
 def supported_prefix(archive: Archive, text: str) -> PrefixQuery:
     """Parse a prefix into a query that the archive supports.
 
@@ -214,18 +213,18 @@ class RecentlySeen:
 
     def __init__(self, remembered: int = REMEMBERED_ROWS) -> None:
         self._remembered = remembered
-        self._now: set[int] = set()
-        self._before: set[int] = set()
+        self._current: set[int] = set()
+        self._previous: set[int] = set()
 
     def is_new(self, item: Hashable) -> bool:
         """Return whether an item is seen for the first time, or was forgotten."""
         # 64 bits, keyed by a secret of the process: a collision among a million items is very unlikely.
         fingerprint = hash(item)
-        if fingerprint in self._now or fingerprint in self._before:
+        if fingerprint in self._current or fingerprint in self._previous:
             return False
-        if len(self._now) >= self._remembered:
-            self._before, self._now = self._now, set()
-        self._now.add(fingerprint)
+        if len(self._current) >= self._remembered:
+            self._previous, self._current = self._current, set()
+        self._current.add(fingerprint)
         return True
 
 

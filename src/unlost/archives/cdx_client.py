@@ -29,6 +29,15 @@ from unlost.problems import Problems
 from unlost.registry.models import Archive
 from unlost.text_lines import read_stream_lines
 
+_MAX_EMPTY_PAGES = 3  # consecutive pages with a resume key but no new capture
+
+# `fields`, because Arquivo.pt does not support `fl`. `is_fuzzy` marks rows of similar pages (pywb's fuzzy matching).
+_PYWB_FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
+
+_MAX_WAYBACK_ROWS = 150_000  # the documented cap of a Wayback CDX query, after which a resume key continues the list
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+_DETECTION_BYTES = 1 << 12  # contains the beginning of the first row
+
 
 class CdxArchiveClient(ABC):
     """Client for an archive with a CDX server.
@@ -69,9 +78,6 @@ class CdxArchiveClient(ABC):
     @abstractmethod
     def _list_captures(self, prefix: PrefixQuery, date_range: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
         """Yield the captures of a query, over all its pages."""
-
-
-_MAX_EMPTY_PAGES = 3  # consecutive pages with a resume key but no new capture
 
 
 class WaybackClient(CdxArchiveClient):
@@ -172,7 +178,7 @@ class _WaybackPage:
             else:
                 yield self._row_parser.parse_row(dict(zip(names, row, strict=True)))
         if not self._rows.is_whole:
-            self._fail()
+            self._raise_malformed()
         self._row_parser.check_readable(self._rows.bad_rows)
 
     def _header(self, row: list[object]) -> list[str]:
@@ -181,16 +187,12 @@ class _WaybackPage:
             raise FailedError("expected the names of the fields in the first row", self._archive.id, "malformed")
         return names
 
-    def _fail(self) -> None:
+    def _raise_malformed(self) -> None:
         if self._rows.is_list:
             raise FailedError("the list breaks off before its end", self._archive.id, "malformed")
         if names_exclusion(self._response):
             raise ExcludedError(f"{self._archive.name} does not show it", self._archive.id)
         raise FailedError("expected an array of rows in JSON, found other text", self._archive.id, "malformed")
-
-
-# `fields`, because Arquivo.pt does not support `fl`. `is_fuzzy` marks rows of similar pages (pywb's fuzzy matching).
-_PYWB_FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
 
 
 class PywbClient(CdxArchiveClient):
@@ -269,11 +271,6 @@ class PywbClient(CdxArchiveClient):
             row_parser.count_problem("fuzzy")
             return None
         return row_parser.parse_row(row)
-
-
-_MAX_WAYBACK_ROWS = 150_000  # the documented cap of a Wayback CDX query, after which a resume key continues the list
-_BLANK = b"\xef\xbb\xbf \t\r\n"
-_DETECTION_BYTES = 1 << 12  # contains the beginning of the first row
 
 
 class CdxServerClient:

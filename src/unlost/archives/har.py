@@ -56,6 +56,21 @@ _MAX_NAME_BYTES = 16  # of a string that are retained; the names to compare with
 # Nesting depths in the document: {"log": {"entries": [{…}, …]}}
 _LOG_DEPTH, _ENTRIES_DEPTH, _ENTRY_DEPTH = 1, 2, 3
 
+# Codecs of browsers for charset labels (the WHATWG Encoding Standard) where Python's differ. All others are UTF-8: some
+# of Python's codecs take quadratic time.
+_CODECS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "latin5", "windows-1254"), "cp1254"),
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "windows-949"), "cp949"),
+    **dict.fromkeys(("utf-16", "utf-16le"), "utf-16"),
+    **dict.fromkeys(("windows-874", "tis-620", "iso-8859-11"), "cp874"),
+    **{f"iso-8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    **{f"windows-125{part}": f"cp125{part}" for part in (0, 1, 3, 5, 6, 7, 8)},
+    **{name: name for name in ("big5", "euc-jp", "iso-2022-jp", "koi8-r", "koi8-u")},
+}
+
 
 def find_entry_spans(read: ReadBytes) -> Iterator[tuple[int, int]]:
     """Yield the beginning and end of each object in the list `log.entries`, as byte offsets.
@@ -341,22 +356,6 @@ def _decode_body(content: dict[str, object], content_type: str) -> bytes | None:
         return text.encode(_codec_for(content_type))
     except UnicodeError:
         return text.encode("utf-8", "replace")
-
-
-# Codecs of browsers for charset labels (the WHATWG Encoding Standard) where Python's differ. All others are UTF-8: some
-# of Python's codecs take quadratic time.
-_CODECS = {
-    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"), "cp1252"),
-    **dict.fromkeys(("iso-8859-9", "latin5", "windows-1254"), "cp1254"),
-    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk"), "gb18030"),
-    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j"), "cp932"),
-    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "windows-949"), "cp949"),
-    **dict.fromkeys(("utf-16", "utf-16le"), "utf-16"),
-    **dict.fromkeys(("windows-874", "tis-620", "iso-8859-11"), "cp874"),
-    **{f"iso-8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
-    **{f"windows-125{part}": f"cp125{part}" for part in (0, 1, 3, 5, 6, 7, 8)},
-    **{name: name for name in ("big5", "euc-jp", "iso-2022-jp", "koi8-r", "koi8-u")},
-}
 
 
 def _codec_for(content_type: str) -> str:

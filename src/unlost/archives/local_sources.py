@@ -76,6 +76,22 @@ ALL_PROFILES = "auto"
 """Selects all browser profiles in the standard locations."""
 _MAX_NAME_CHARS = 100  # of a file name that become part of an ID
 
+_FindFolder = Callable[[Path], Path]
+_ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
+_CACHE_READERS: dict[ArchiveKind, tuple[_FindFolder, _ReadResponses, str]] = {
+    ArchiveKind.HAR: (lambda place: place, har.read_har_responses, "responses in a HAR file"),
+    ArchiveKind.CHROMIUM: (
+        chromium_cache.chromium_data_folder,
+        chromium_cache.read_chromium_responses,
+        "entries of Chromium's cache",
+    ),
+    ArchiveKind.FIREFOX: (
+        firefox_cache.firefox_data_folder,
+        firefox_cache.read_firefox_responses,
+        "entries of Firefox's cache",
+    ),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class BrowserProfile:
@@ -295,23 +311,6 @@ def check_archive_files(path: Path) -> None:
         except InputError as error:
             unreadable = unreadable or error
     raise unreadable or InputError(f"{path}: expected WARC, ARC or WACZ files in the folder, found none")
-
-
-_FindFolder = Callable[[Path], Path]
-_ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
-_CACHE_READERS: dict[ArchiveKind, tuple[_FindFolder, _ReadResponses, str]] = {
-    ArchiveKind.HAR: (lambda place: place, har.read_har_responses, "responses in a HAR file"),
-    ArchiveKind.CHROMIUM: (
-        chromium_cache.chromium_data_folder,
-        chromium_cache.read_chromium_responses,
-        "entries of Chromium's cache",
-    ),
-    ArchiveKind.FIREFOX: (
-        firefox_cache.firefox_data_folder,
-        firefox_cache.read_firefox_responses,
-        "entries of Firefox's cache",
-    ),
-}
 
 
 def check_has_entries(archive: Archive) -> None:

@@ -209,7 +209,7 @@ class ReplayClient:
                 with response.body:
                     if not has_content(self.archive, response):
                         return None
-                raise self._failed("expected a stored copy, found a page without Memento-Datetime", "malformed")
+                raise self._failed_error("expected a stored copy, found a page without Memento-Datetime", "malformed")
             target = join_url(response.url, location)
             memento = self._memento_at(target, response)
             captured_at = _redirect_datetime(uri, moment, memento, is_elsewhere=target != url)
@@ -223,7 +223,7 @@ class ReplayClient:
             if url_host(target) is None:
                 break
             url = target
-        raise self._failed("redirects in a circle, or more than there should be", "redirects")
+        raise self._failed_error("redirects in a circle, or more than there should be", "redirects")
 
     async def build_capture(self, uri: str, target: ReplayTarget, listed: Capture | None = None) -> FetchedCapture:
         """Return the capture in the response to which redirects led. Raises FailedError of kind `foreign`."""
@@ -231,7 +231,7 @@ class ReplayClient:
         original = _original_url(response) or uri
         if not is_same_page(original, uri):
             response.body.close()
-            raise self._failed("a copy of another page than was asked for", "foreign")
+            raise self._failed_error("a copy of another page than was asked for", "foreign")
         headers = self._original_headers(response)
         mime = _mime(next((value for name, value in headers if name.lower() == "content-type"), None))
         if listed is None or listed.datetime != target.datetime:
@@ -295,7 +295,7 @@ class ReplayClient:
         memento = parse_memento_url(_response_url(response))
         if memento is None or len(memento.datetime) != 14:
             response.body.close()
-            raise self._failed("a copy without a date that can be read", "malformed")
+            raise self._failed_error("a copy without a date that can be read", "malformed")
         return memento.datetime
 
     def _memento_at(self, target: str, response: HttpResponse) -> MementoUrl | None:
@@ -326,7 +326,7 @@ class ReplayClient:
         # The Location of a redirect is in the capture, as the original URL.
         return name not in _ARCHIVE_HEADERS and not name.startswith("x-archive-")
 
-    def _failed(self, message: str, kind: str) -> FailedError:
+    def _failed_error(self, message: str, kind: str) -> FailedError:
         return FailedError(message, self.archive.id, kind)
 
 

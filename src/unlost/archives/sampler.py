@@ -72,6 +72,26 @@ _WORD = re.compile(r"[^\W\d_]{3,30}")
 # Numbers are decoded as text, however large.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
+FIELDS = {"year": "datetime", "mime": "mime", "language": "language"}
+"""The properties by which rows can be distinguished, and the key field of each, in order."""
+
+_LOGGED_OUTCOMES: dict[str, UpstreamOutcome] = {
+    "hit": "hit",
+    "miss": "miss",
+    "excluded": "http-4xx",
+    "refused": "refused",
+    "dns": "dns",
+    "unreachable": "dns",
+    "proxy": "refused",
+    "tls": "tls",
+    "timeout": "timeout",
+    "reset": "reset",
+    "status": "http-5xx",
+    "too-large": "too-large",
+    "redirects": "redirect",
+}
+"""From outcomes of a sample to those of the log. Any other outcome is logged as `malformed`."""
+
 
 def language_tag(text: object) -> str | None:
     """Return the language of a language tag, in lower case and without region; None if the tag is invalid.
@@ -201,12 +221,12 @@ class ArchiveSampler:
         pages = self._state.iter_unanswered(limit)
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(self._work(pages))
+                group.create_task(self._run_worker(pages))
         if self._stop is not None and not isinstance(self._stop.error, NotNowError | FailedError):
             raise self._stop.error
         return self._stop
 
-    async def _work(self, pages: Iterator[SampledPage]) -> None:
+    async def _run_worker(self, pages: Iterator[SampledPage]) -> None:
         while self._stop is None and (page := next(pages, None)) is not None:
             try:
                 await self._sample_page(page)
@@ -511,27 +531,6 @@ def word_rank(word: str, seed: int) -> bytes:
     stored.
     """
     return sha256(f"{seed} {word}".encode()).digest()[:8]
-
-
-FIELDS = {"year": "datetime", "mime": "mime", "language": "language"}
-"""The properties by which rows can be distinguished, and the key field of each, in order."""
-
-_LOGGED_OUTCOMES: dict[str, UpstreamOutcome] = {
-    "hit": "hit",
-    "miss": "miss",
-    "excluded": "http-4xx",
-    "refused": "refused",
-    "dns": "dns",
-    "unreachable": "dns",
-    "proxy": "refused",
-    "tls": "tls",
-    "timeout": "timeout",
-    "reset": "reset",
-    "status": "http-5xx",
-    "too-large": "too-large",
-    "redirects": "redirect",
-}
-"""From outcomes of a sample to those of the log. Any other outcome is logged as `malformed`."""
 
 
 def write_sample_map(

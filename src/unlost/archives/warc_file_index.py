@@ -26,6 +26,37 @@ from unlost.index.warc_index import is_archive_file, read_archive_captures
 from unlost.problems import Problem, Problems
 from unlost.sqlite import transaction
 
+INDEX_VERSION = 1
+"""Version of the tables. An index of another version is created again."""
+INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unreadable"
+"""States of a file: indexed; being indexed; not an archive file; not readable."""
+_BATCH_ROWS = 5_000
+_BATCH_BYTES = 4 << 20
+_ROW_BYTES = 400  # of a row, without its texts of variable length
+_BUSY_SECONDS = 60.0  # wait for another writer, whose transactions are short
+_CACHE_KB = 32 << 10  # of the writer: keys are inserted in random order, each in another page
+_MAX_RESULT_BYTES = 4 << 20  # of the texts in a result, which is truncated beyond: a URL may have megabytes
+_SCHEMA = """
+CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, stamp INTEGER NOT NULL,
+    state TEXT NOT NULL);
+CREATE TABLE capture (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, key TEXT NOT NULL, datetime TEXT NOT NULL,
+    uri TEXT NOT NULL, status INTEGER, mime TEXT, digest TEXT, length INTEGER, redirect TEXT, revisit INTEGER NOT NULL,
+    of_uri TEXT, of_datetime TEXT, member TEXT, offset INTEGER NOT NULL, skip INTEGER NOT NULL);
+CREATE INDEX capture_by_key ON capture (key, datetime, id);
+CREATE INDEX capture_by_digest ON capture (digest) WHERE NOT revisit AND digest IS NOT NULL;
+CREATE INDEX capture_by_file ON capture (file);
+CREATE TABLE problem (file INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, offset INTEGER NOT NULL,
+    name TEXT NOT NULL, message TEXT NOT NULL);
+CREATE INDEX problem_by_file ON problem (file);
+"""
+_COLUMNS = (
+    "capture.id, key, datetime, uri, status, mime, digest, length, redirect, revisit, of_uri, of_datetime, member, "
+    "offset, skip, path"
+)
+_SELECT_CAPTURES = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
+# CROSS JOIN makes SQLite search captures first, then their files.
+_INSERT_CAPTURE = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
+
 
 class FileStat(NamedTuple):
     """A regular file.
@@ -80,38 +111,6 @@ def _list_folder(folder: bytes) -> list[bytes]:
         return sorted(os.path.join(folder, name) for name in os.listdir(folder))  # noqa: PTH118, PTH208  bytes
     except OSError:
         return []
-
-
-INDEX_VERSION = 1
-"""Version of the tables. An index of another version is created again."""
-INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unreadable"
-"""States of a file: indexed; being indexed; not an archive file; not readable."""
-_BATCH_ROWS = 5_000
-_BATCH_BYTES = 4 << 20
-_ROW_BYTES = 400  # of a row, without its texts of variable length
-_BUSY_SECONDS = 60.0  # wait for another writer, whose transactions are short
-_CACHE_KB = 32 << 10  # of the writer: keys are inserted in random order, each in another page
-_MAX_RESULT_BYTES = 4 << 20  # of the texts in a result, which is truncated beyond: a URL may have megabytes
-_SCHEMA = """
-CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, stamp INTEGER NOT NULL,
-    state TEXT NOT NULL);
-CREATE TABLE capture (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, key TEXT NOT NULL, datetime TEXT NOT NULL,
-    uri TEXT NOT NULL, status INTEGER, mime TEXT, digest TEXT, length INTEGER, redirect TEXT, revisit INTEGER NOT NULL,
-    of_uri TEXT, of_datetime TEXT, member TEXT, offset INTEGER NOT NULL, skip INTEGER NOT NULL);
-CREATE INDEX capture_by_key ON capture (key, datetime, id);
-CREATE INDEX capture_by_digest ON capture (digest) WHERE NOT revisit AND digest IS NOT NULL;
-CREATE INDEX capture_by_file ON capture (file);
-CREATE TABLE problem (file INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, offset INTEGER NOT NULL,
-    name TEXT NOT NULL, message TEXT NOT NULL);
-CREATE INDEX problem_by_file ON problem (file);
-"""
-_COLUMNS = (
-    "capture.id, key, datetime, uri, status, mime, digest, length, redirect, revisit, of_uri, of_datetime, member, "
-    "offset, skip, path"
-)
-_SELECT_CAPTURES = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
-# CROSS JOIN makes SQLite search captures first, then their files.
-_INSERT_CAPTURE = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
 
 
 class IndexedCapture(NamedTuple):

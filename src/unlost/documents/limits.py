@@ -6,6 +6,11 @@ from enum import Enum, auto
 
 from unlost.html.text import ExtractedText
 
+_BLANKS = re.compile(r"[\s\x00-\x1f]+")
+_SOFT_HYPHEN = "\xad"
+# White space is collapsed block by block: all at once would take many times the memory of the text.
+_BLOCK_CHARACTERS = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
@@ -33,12 +38,6 @@ class DocumentLimits:
     def from_arguments(cls, arguments: list[str]) -> "DocumentLimits":
         """Reverse `to_arguments`."""
         return cls(*map(int, arguments))
-
-
-_BLANKS = re.compile(r"[\s\x00-\x1f]+")
-_SOFT_HYPHEN = "\xad"
-# White space is collapsed block by block: all at once would take many times the memory of the text.
-_BLOCK_CHARACTERS = 1 << 20
 
 
 class TextSection(Enum):

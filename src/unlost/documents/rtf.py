@@ -54,6 +54,11 @@ CHARSETS = {
 }
 """Encodings of fonts by `fcharset` number, where they differ from that of the file."""
 
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
+)
+_MAX_GROUP_DEPTH = 10_000  # deeper groups share the state of their parent, which bounds memory
+
 
 def code_page_encoding(number: int) -> str:
     """Return the encoding of a Windows code page; cp1252 if it is unknown."""
@@ -62,12 +67,6 @@ def code_page_encoding(number: int) -> str:
         return codecs.lookup(name).name
     except LookupError:
         return "cp1252"
-
-
-_TOKEN = re.compile(
-    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
-)
-_MAX_GROUP_DEPTH = 10_000  # deeper groups share the state of their parent, which bounds memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class _RtfParser:
         self._collector = collector
         self._state = _GroupState()
         self._groups: list[_GroupState] = []
-        self._too_deep = 0
+        self._excess_depth = 0
         self._fonts: dict[int, str] = {}
         self._font = 0
         self._encoding = "cp1252"
@@ -120,9 +119,9 @@ class _RtfParser:
             position = token.end()
             word, argument, code, symbol, brace, plain = token.groups()
             if code is not None:
-                self._take(bytes([int(code, 16)]))
+                self._take_text(bytes([int(code, 16)]))
             elif plain is not None:
-                self._take(plain)
+                self._take_text(plain)
             elif word is not None:
                 number = int(argument) if argument else None
                 position = self._handle_word(word.decode(), number, position)
@@ -132,7 +131,7 @@ class _RtfParser:
                 self._handle_brace(brace)
         self._flush()
 
-    def _take(self, content: bytes) -> None:
+    def _take_text(self, content: bytes) -> None:
         """Add bytes of text, except the fallback of a Unicode character."""
         skipped = min(self._skip, len(content))
         self._skip -= skipped
@@ -158,9 +157,9 @@ class _RtfParser:
             if len(self._groups) < _MAX_GROUP_DEPTH:
                 self._groups.append(self._state)
             else:
-                self._too_deep += 1
-        elif self._too_deep:
-            self._too_deep -= 1
+                self._excess_depth += 1
+        elif self._excess_depth:
+            self._excess_depth -= 1
         elif self._groups:
             self._state = self._groups.pop()
 
@@ -170,7 +169,7 @@ class _RtfParser:
         if symbol == b"*":
             self._is_starred = True
         elif symbol in b"\\{}":
-            self._take(symbol)
+            self._take_text(symbol)
         elif symbol == b"_":
             self._add("-")
         elif symbol in b"~\r\n\t":

@@ -25,6 +25,12 @@ from unlost.html.text import ExtractedText
 _REQUEST = struct.Struct("<16sQ")  # kind of document, number of bytes that follow
 _RESPONSE = struct.Struct("<c?Q")  # type of the response, whether the process is exhausted, number of bytes that follow
 
+_UTF8_MAX_BYTES = 4  # per character
+_MAX_MESSAGE_BYTES = 1 << 16
+# Signals that end a process at a limit. Rust code aborts when an allocation fails.
+_TIMEOUT_SIGNALS = {"SIGXCPU", "SIGALRM"}
+_MEMORY_SIGNALS = {"SIGABRT", "SIGKILL"}
+
 
 @dataclass(frozen=True, slots=True)
 class ReaderResponse:
@@ -89,13 +95,6 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes | None:
     """Read `length` bytes; None if the stream ends before."""
     content = stream.read(length)
     return content if len(content) == length else None
-
-
-_UTF8_MAX_BYTES = 4  # per character
-_MAX_MESSAGE_BYTES = 1 << 16
-# Signals that end a process at a limit. Rust code aborts when an allocation fails.
-_TIMEOUT_SIGNALS = {"SIGXCPU", "SIGALRM"}
-_MEMORY_SIGNALS = {"SIGABRT", "SIGKILL"}
 
 
 class ReaderProcess:

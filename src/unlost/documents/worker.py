@@ -33,6 +33,9 @@ _READERS = {
     "rtf": ("rtf", "read_rtf"),
 }
 
+_GRACE_SECONDS = 2  # the parent has the same time limit and should act first, since it can report the reason
+_EXHAUSTED_DIVISOR = 2  # a process is replaced when it uses more than half of its memory limit
+
 
 def read_document(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedText:
     """Return the text of a document. Raises DocumentError, MemoryError and any exception of the libraries."""
@@ -42,10 +45,6 @@ def read_document(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedTe
     with suppress(TextLimitError):
         reader(body, collector, limits)
     return collector.text()
-
-
-_GRACE_SECONDS = 2  # the parent has the same time limit and should act first, since it can report the reason
-_EXHAUSTED_DIVISOR = 2  # a process is replaced when it uses more than half of its memory limit
 
 
 def main(arguments: list[str]) -> None:

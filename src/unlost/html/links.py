@@ -7,6 +7,11 @@ from enum import StrEnum
 from unlost import _core
 from unlost.html.text import replace_surrogates
 
+MAX_SCRIPT_URLS = 10_000
+"""Maximum candidates of one body. A script with more URLs is data, not code."""
+_SCRIPT = re.compile(r"(java|ecma)script|json", re.IGNORECASE)
+_SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
+
 
 class LinkKind(StrEnum):
     """What a link is for."""
@@ -96,12 +101,6 @@ def find_urls_in_script(body: bytes, base: str) -> list[str]:
     ['http://a.example/d/img/a.png', 'https://b.example/']
     """
     return _core.script_candidates(body, replace_surrogates(base))
-
-
-MAX_SCRIPT_URLS = 10_000
-"""Maximum candidates of one body. A script with more URLs is data, not code."""
-_SCRIPT = re.compile(r"(java|ecma)script|json", re.IGNORECASE)
-_SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
 
 
 def find_script_urls(

@@ -232,8 +232,8 @@ class _InflatedStream(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, length: int) -> None:
         self._file = file
-        self._stored = length
-        self._room = MAX_BLOCK_BYTES
+        self._remaining_input = length
+        self._remaining_output = MAX_BLOCK_BYTES
         self._inflate = zlib.decompressobj(wbits=31)
 
     def readable(self) -> bool:
@@ -243,14 +243,14 @@ class _InflatedStream(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         text = b""
         while not text and not self._inflate.eof:
-            compressed = self._inflate.unconsumed_tail or self._file.read(min(_READ_BYTES, self._stored))
+            compressed = self._inflate.unconsumed_tail or self._file.read(min(_READ_BYTES, self._remaining_input))
             if not self._inflate.unconsumed_tail:
-                self._stored -= len(compressed)
+                self._remaining_input -= len(compressed)
             text = self._inflate.decompress(compressed, len(view))
             if not (compressed or text or self._inflate.eof):
                 raise EOFError("it ends in the middle")
-        self._room -= len(text)
-        if self._room < 0:
+        self._remaining_output -= len(text)
+        if self._remaining_output < 0:
             raise EOFError("it is larger than any index block")
         view[: len(text)] = text
         return len(text)

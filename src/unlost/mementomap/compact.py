@@ -64,9 +64,9 @@ class Compaction:
         for key in self.rollup:
             if key != "*" and not key.endswith((",*", "/*")):
                 raise UsageError(f"{key[:60]}: expected a wildcard to roll up, such as com,example,*")
-            self._refuse_deep(key)
+            self._reject_deep(key)
 
-    def _refuse_deep(self, key: str) -> None:
+    def _reject_deep(self, key: str) -> None:
         """Raise UsageError for a wildcard at the last level, where subtrees are not distinguished."""
         host, end, path = key[:-2].partition(")")
         if end:

@@ -28,6 +28,22 @@ _SCRIPTS = {
     "hangul": re.compile("[가-힯]"),
 }
 
+_Topic = tuple[frozenset[str], tuple[str, ...]]  # single words, and phrases that are searched in the text
+
+# Thresholds. docs/verdicts.md has the error rates that they lead to.
+_MIN_SPAM_SHARE = 0.03  # share of one spam topic among all words
+_MIN_SPAM_WORDS = 3  # distinct words of that topic
+_HIGH_SPAM_SHARE = 0.08
+_MIN_SPAM_GROWTH = 3.0  # factor, compared with earlier pages
+_MIN_WORDS = 12  # texts with fewer words are not compared
+_ENOUGH_WORDS = 45
+_MAX_SHARED = 0.3  # share of the page's words that earlier pages have, too; higher shares mean the same site
+_MAX_HARDLY_SHARED = 0.15  # the same where other evidence is weaker
+_DEFACEMENT = re.compile(
+    r"\b(hacked|defaced|owned|pwned) by\b|has been hacked|hacked by|h4ck3d|\bgreetz\b", re.IGNORECASE
+)
+_MAX_DEFACED_LENGTH = 1500  # characters of a defaced page
+
 
 def count_words(text: str) -> Counter[str]:
     """Count the words of a text; in scripts without spaces, the pairs of adjacent characters."""
@@ -48,9 +64,6 @@ def detect_script(text: str) -> str:
     if counts["kana"] * 5 > counts["han"]:  # Japanese mixes both; Chinese has next to no kana
         counts["kana"] += counts["han"]
     return max(counts, key=lambda name: counts[name])
-
-
-_Topic = tuple[frozenset[str], tuple[str, ...]]  # single words, and phrases that are searched in the text
 
 
 @cache
@@ -99,19 +112,6 @@ def _topic_shares(text: str) -> dict[str, tuple[float, int]]:
     return shares
 
 
-# Thresholds. docs/verdicts.md has the error rates that they lead to.
-_MIN_SPAM_SHARE = 0.03  # share of one spam topic among all words
-_MIN_SPAM_WORDS = 3  # distinct words of that topic
-_HIGH_SPAM_SHARE = 0.08
-_MIN_SPAM_GROWTH = 3.0  # factor, compared with earlier pages
-_MIN_WORDS = 12  # texts with fewer words are not compared
-_ENOUGH_WORDS = 45
-_MAX_SHARED = 0.3  # share of the page's words that earlier pages have, too; higher shares mean the same site
-_MAX_HARDLY_SHARED = 0.15  # the same where other evidence is weaker
-_DEFACEMENT = re.compile(
-    r"\b(hacked|defaced|owned|pwned) by\b|has been hacked|hacked by|h4ck3d|\bgreetz\b", re.IGNORECASE
-)
-_MAX_DEFACED_LENGTH = 1500  # characters of a defaced page
 # Most pages of a site are compared with the same few earlier pages.
 _count_words_cached = lru_cache(32)(count_words)
 

@@ -11,6 +11,39 @@ from unlost.html.links import scan_links
 from unlost.html.text import extract_text
 from unlost.quality.phrase_matcher import NormalizedLines, PhraseMatches, normalize_text, text_weight
 
+_MAX_TEXT_LENGTH = 20_000  # characters of a reference page
+
+# Bounds on what is parsed, which bound the time for any input.
+_MAX_BYTES = 256 << 10  # of a body; error pages are shorter
+_MAX_CHARACTERS = 40_000  # of the text
+_MAX_LINES = 400
+_MAX_SEARCHED_CHARACTERS = 8_000  # of the text, in which phrases are searched
+_MAX_HEADINGS = 8
+_MAX_SENTENCE_LENGTH = 220  # characters of one or two sentences
+_MENTION_SHARE = 0.25  # share of a line below which a phrase is only mentioned
+_MAX_PROSE_LENGTH = 1500  # characters; error pages have less prose
+_MAX_TEXT_WEIGHT = 8000  # characters, including menus
+_MIN_PROSE_LINE = 60  # characters of a line; shorter lines may be menu entries
+_TITLE = re.compile(rb"<title[^>]{0,200}>", re.IGNORECASE)
+_TITLE_END = re.compile(rb"</title", re.IGNORECASE)
+_HEADING = re.compile(rb"<h([1-3])\b[^>]{0,500}>(.{1,600}?)</h\1", re.IGNORECASE | re.DOTALL)
+_CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+# Separators between page title and site name: hyphens and dashes, bars, dots, angle quotes.
+_TITLE_SEPARATOR = re.compile(
+    "\\s+[|\u2022\u00b7\u2013\u2014\u00bb\u00ab\u203a\u2039:/~-]+\\s+|\\s*[|\u00bb\u00ab\u2022\uff5c]+\\s*|:\\s+|(?<=[.!?])\\s+|"
+    "\\s+[-\u2013\u2014]|[-\u2013\u2014]\\s+"
+)
+_NEARLY_EMPTY = 80  # characters
+_FALLBACK_CONTENT = re.compile(
+    rb"<noscript[^>]{0,200}>(.{1,2000}?)</noscript|<iframe[^>]{0,500}>(.{1,500}?)</iframe|\balt\s*=\s*\"([^\">]{3,300})\"",
+    re.IGNORECASE | re.DOTALL,
+)
+_PASSWORD = re.compile(rb"<input[^>]{0,300}type\s*=\s*[\"']?password", re.IGNORECASE)
+_REFRESH = re.compile(
+    rb"<meta[^>]{0,100}http-equiv\s*=\s*[\"']?refresh[^>]{0,100}?url\s*=\s*[\"']?([^\"'>\s]{1,2000})", re.IGNORECASE
+)
+_LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"']([^\"']{1,2000})[\"']", re.IGNORECASE)
+
 
 class VerdictKind(StrEnum):
     """Why a page with a good status is rejected."""
@@ -40,9 +73,6 @@ class PageVerdict:
 
     kind: VerdictKind
     reason: str
-
-
-_MAX_TEXT_LENGTH = 20_000  # characters of a reference page
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,38 +141,6 @@ def make_reference_page(page: PageResponse) -> ReferencePage:
     """Return a page as a reference page for others of its site."""
     extracted = extract_text(page.body, page.mime, page.uri, page.charset)
     return ReferencePage(page.uri, page.datetime, "" if extracted is None else extracted.text[:_MAX_TEXT_LENGTH])
-
-
-# Bounds on what is parsed, which bound the time for any input.
-_MAX_BYTES = 256 << 10  # of a body; error pages are shorter
-_MAX_CHARACTERS = 40_000  # of the text
-_MAX_LINES = 400
-_MAX_SEARCHED_CHARACTERS = 8_000  # of the text, in which phrases are searched
-_MAX_HEADINGS = 8
-_MAX_SENTENCE_LENGTH = 220  # characters of one or two sentences
-_MENTION_SHARE = 0.25  # share of a line below which a phrase is only mentioned
-_MAX_PROSE_LENGTH = 1500  # characters; error pages have less prose
-_MAX_TEXT_WEIGHT = 8000  # characters, including menus
-_MIN_PROSE_LINE = 60  # characters of a line; shorter lines may be menu entries
-_TITLE = re.compile(rb"<title[^>]{0,200}>", re.IGNORECASE)
-_TITLE_END = re.compile(rb"</title", re.IGNORECASE)
-_HEADING = re.compile(rb"<h([1-3])\b[^>]{0,500}>(.{1,600}?)</h\1", re.IGNORECASE | re.DOTALL)
-_CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-# Separators between page title and site name: hyphens and dashes, bars, dots, angle quotes.
-_TITLE_SEPARATOR = re.compile(
-    "\\s+[|\u2022\u00b7\u2013\u2014\u00bb\u00ab\u203a\u2039:/~-]+\\s+|\\s*[|\u00bb\u00ab\u2022\uff5c]+\\s*|:\\s+|(?<=[.!?])\\s+|"
-    "\\s+[-\u2013\u2014]|[-\u2013\u2014]\\s+"
-)
-_NEARLY_EMPTY = 80  # characters
-_FALLBACK_CONTENT = re.compile(
-    rb"<noscript[^>]{0,200}>(.{1,2000}?)</noscript|<iframe[^>]{0,500}>(.{1,500}?)</iframe|\balt\s*=\s*\"([^\">]{3,300})\"",
-    re.IGNORECASE | re.DOTALL,
-)
-_PASSWORD = re.compile(rb"<input[^>]{0,300}type\s*=\s*[\"']?password", re.IGNORECASE)
-_REFRESH = re.compile(
-    rb"<meta[^>]{0,100}http-equiv\s*=\s*[\"']?refresh[^>]{0,100}?url\s*=\s*[\"']?([^\"'>\s]{1,2000})", re.IGNORECASE
-)
-_LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"']([^\"']{1,2000})[\"']", re.IGNORECASE)
 
 
 @dataclass

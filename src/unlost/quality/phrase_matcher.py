@@ -118,20 +118,20 @@ class PhraseMatcher:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._first: dict[str, list[Phrase]] = {}
-        self._anywhere: list[Phrase] = []
+        self._by_first_word: dict[str, list[Phrase]] = {}
+        self._unspaced_phrases: list[Phrase] = []
         for text in dict.fromkeys(phrases):
             parts = [normalize_text(part).strip() for part in text.split("*")]
             if is_unspaced(parts[0]):
-                self._anywhere.append(Phrase(text, tuple(parts)))
+                self._unspaced_phrases.append(Phrase(text, tuple(parts)))
                 continue
             phrase = Phrase(text, tuple(f" {part}" for part in parts))
             if " " in parts[0] or len(parts) > 1:
-                self._first.setdefault(parts[0].split(" ")[0], []).append(phrase)
+                self._by_first_word.setdefault(parts[0].split(" ")[0], []).append(phrase)
             else:  # a single word may be inflected in the text
-                self._first.setdefault(parts[0][:4], []).append(phrase)
+                self._by_first_word.setdefault(parts[0][:4], []).append(phrase)
 
-        self._order = {prefix: number for number, prefix in enumerate(self._first)}
+        self._order = {prefix: number for number, prefix in enumerate(self._by_first_word)}
 
     def find_in(self, lines: NormalizedLines) -> PhraseMatches:
         """Return the phrases in the lines."""
@@ -149,10 +149,10 @@ class PhraseMatcher:
 
     def _candidates(self, lines: NormalizedLines) -> Iterator[Phrase]:
         """Yield the phrases whose first word occurs, in the order in which they were given."""
-        for prefix in sorted(self._first.keys() & lines.word_prefixes, key=self._order.__getitem__):
-            yield from self._first[prefix]
+        for prefix in sorted(self._by_first_word.keys() & lines.word_prefixes, key=self._order.__getitem__):
+            yield from self._by_first_word[prefix]
         if lines.is_unspaced:
-            yield from self._anywhere
+            yield from self._unspaced_phrases
 
 
 @cache

@@ -17,29 +17,6 @@ _ABOUT_URL = re.compile(r"\b(404|not[-_]?found|errors?|faq|help|hilfe|aide|suppo
 _LISTING = re.compile(r"\s*index of /", re.IGNORECASE)
 _SEARCH = re.compile(r"\bsearch|suche|recherche|buscar|\b(q|s|query|search|keywords?|suche|wort)=", re.IGNORECASE)
 
-
-def is_about_topic(page: ParsedPage, matches: PhraseMatches) -> bool:
-    """Return whether a page discusses what its phrases say, rather than saying it of itself.
-
-    Examples are directory listings, search results, lists of error messages, and help pages.
-
-    Args:
-        page: The page.
-        matches: The phrases in its lines.
-    """
-    target = f"{page.uri.path}?{page.uri.query}"
-    if _LISTING.match(page.title):
-        return True
-    if _SEARCH.search(target):
-        return True  # a search without results is not an error
-    if len({page.lines[line] for line, share in matches.shares.items() if share >= 0.5}) >= _MIN_LISTED_ERRORS:
-        return True
-    is_announced = load_phrases("headings", "about").find_in(page.title_and_headings).phrases or _ABOUT_URL.search(
-        target
-    )
-    return bool(is_announced) and page.prose_length >= _MIN_PROSE_ABOUT
-
-
 _TITLE_SHARE = 0.6  # share of a title or heading that a phrase must have
 _NEARLY_SHARE = 0.4  # the same if the text has a phrase, too
 _LINE_SHARE = 0.5  # share of a line
@@ -67,6 +44,28 @@ _TRACE_LINE = re.compile(
     re.IGNORECASE,
 )
 _ERROR_PAGE = re.compile(r"\b(404|not[-_]?found|error)", re.IGNORECASE)
+
+
+def is_about_topic(page: ParsedPage, matches: PhraseMatches) -> bool:
+    """Return whether a page discusses what its phrases say, rather than saying it of itself.
+
+    Examples are directory listings, search results, lists of error messages, and help pages.
+
+    Args:
+        page: The page.
+        matches: The phrases in its lines.
+    """
+    target = f"{page.uri.path}?{page.uri.query}"
+    if _LISTING.match(page.title):
+        return True
+    if _SEARCH.search(target):
+        return True  # a search without results is not an error
+    if len({page.lines[line] for line, share in matches.shares.items() if share >= 0.5}) >= _MIN_LISTED_ERRORS:
+        return True
+    is_announced = load_phrases("headings", "about").find_in(page.title_and_headings).phrases or _ABOUT_URL.search(
+        target
+    )
+    return bool(is_announced) and page.prose_length >= _MIN_PROSE_ABOUT
 
 
 def detect_soft404(page: ParsedPage) -> PageVerdict | None:
@@ -123,7 +122,7 @@ def _match_phrases(page: ParsedPage) -> str | None:
     is_own_statement = any(share >= 0.3 or line in line_matches.leading_lines for line, share in own_shares.items())
     has_hints = is_own_statement or len(hints.phrases) > 1
     is_whole_page = not prose and page.text_length < _EMPTY_LENGTH
-    if prose < _MAX_PROSE_TITLED and _is_headed(
+    if prose < _MAX_PROSE_TITLED and _is_said_in_heading(
         page, title_matches, is_own_statement=is_own_statement, has_hints=has_hints or is_whole_page
     ):
         line = max(
@@ -140,14 +139,16 @@ def _match_phrases(page: ParsedPage) -> str | None:
         share >= _LINE_SHARE or (share >= 0.2 and line in line_matches.leading_lines and page.line_weights[line])
         for line, share in own_shares.items()
     )
-    is_sure = len(hints.phrases) > 1 or is_whole_page or _is_clear(page, line_matches)
+    is_sure = len(hints.phrases) > 1 or is_whole_page or _is_unambiguous(page, line_matches)
     if prose < _MAX_PROSE and line_matches.phrases and is_sure and (is_topic or is_small or is_framed):
         line = max((share, page.lines[line]) for line, share in line_matches.shares.items())[1]
         return f"it says little but {quote_text(line)}"
     return None
 
 
-def _is_headed(page: ParsedPage, title_matches: PhraseMatches, *, is_own_statement: bool, has_hints: bool) -> bool:
+def _is_said_in_heading(
+    page: ParsedPage, title_matches: PhraseMatches, *, is_own_statement: bool, has_hints: bool
+) -> bool:
     """Return whether the title or a heading says "not found". Ambiguous phrases count only with support in the text."""
     weak = load_phrases("headings", "weak").find_in(page.title_and_headings)
     if any(
@@ -163,7 +164,7 @@ def _is_headed(page: ParsedPage, title_matches: PhraseMatches, *, is_own_stateme
     return is_own_statement and (title_matches.max_share() >= _NEARLY_SHARE or is_numbered or is_error)
 
 
-def _is_clear(page: ParsedPage, line_matches: PhraseMatches) -> bool:
+def _is_unambiguous(page: ParsedPage, line_matches: PhraseMatches) -> bool:
     """Return whether the text has an unambiguous phrase, or one in a line of its own."""
     weak = load_phrases("headings", "weak").find_in(page.lines)
     return any(

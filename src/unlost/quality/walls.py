@@ -17,6 +17,8 @@ _CONSENT_URL = re.compile(r"cookie|privacy|datenschutz|terms|consent|agb|javascr
 _BACK_TO = re.compile(r"(return|redirect|next|goto|back|continue|target|from|url|ref|dest)\w*=", re.IGNORECASE)
 _CHALLENGE_MARKS = tuple(mark.lower().encode() for mark in load_phrase_file("walls")["robot"]["marks"])
 
+_MAX_ARCHIVE_ERROR_PROSE = 320
+
 
 def detect_login_wall(page: ParsedPage) -> PageVerdict | None:
     """Return the verdict on a page that requires a login; None for any other page."""
@@ -97,9 +99,6 @@ def _match_consent(page: ParsedPage) -> str | None:
     ):
         return f"it wants consent first: {quote_text(max(matches.phrases, key=len))}"
     return None
-
-
-_MAX_ARCHIVE_ERROR_PROSE = 320
 
 
 def detect_archive_error(page: ParsedPage) -> PageVerdict | None:

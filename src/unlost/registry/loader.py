@@ -28,6 +28,41 @@ _MEDIA_TYPE = re.compile(r"\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)", re.
 _BRACES = re.compile(r"\{[^{}]*\}|[{}]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+LOCAL_KINDS = frozenset({ArchiveKind.FILES, ArchiveKind.HAR, ArchiveKind.CHROMIUM, ArchiveKind.FIREFOX})
+"""The kinds of archives that are directories on this machine."""
+MATCH_TYPES = ("exact", "prefix", "host", "domain")
+# Listings of archives whose entry has a CDX URL but no `lister`.
+_DEFAULT_SOURCE = "our own choice for an entry without `lister`"
+_WAYBACK_ROWS = SourcedNumber(
+    150_000, f"{_DEFAULT_SOURCE}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
+)
+_PYWB_ROWS = SourcedNumber(1_000_000, f"{_DEFAULT_SOURCE}: pywb has no second page, and a longer response is not read")
+_DEFAULT_LISTINGS = {
+    ArchiveKind.WAYBACK: PrefixListing(MATCH_TYPES, _WAYBACK_ROWS),
+    ArchiveKind.PYWB: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
+    ArchiveKind.MEMENTO: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
+    ArchiveKind.COMMON_CRAWL: PrefixListing(
+        MATCH_TYPES, SourcedNumber(15_000, f"{_DEFAULT_SOURCE}: the page of Common Crawl's index server")
+    ),
+}
+_REQUIRED_FIELDS = {
+    ArchiveKind.WAYBACK: ("cdx", "replay"),
+    ArchiveKind.PYWB: ("cdx", "replay"),
+    ArchiveKind.MEMENTO: ("timemap", "timegate"),
+    ArchiveKind.COMMON_CRAWL: ("cdx", "replay"),
+    ArchiveKind.ARCHIVE_TODAY: ("timemap",),
+} | dict.fromkeys(LOCAL_KINDS, ("folder",))
+_REMOTE_FIELDS = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
+_PAGE_PLACEHOLDERS = ("{datetime}", "{uri}")
+_FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's captures are ranges of WARC files, which its index names
+_DAY_SECONDS = 86_400
+_MAX_COUNT = 10**9  # for any count in the file
+_MEMGATOR_FIELDS = ("id", "name", "timemap", "timegate", "probability", "ignore")
+_MAX_BYTES = 1 << 18  # of a file; about 20 times the size of the shipped one
+_MAX_DOTS = 200  # of a line, because the time to parse a dotted key grows with the square of its parts
+_SHIPPED_NAME = Path("archives.toml")  # in messages
+_JSON = re.compile(rb"\{|\[\s*[\]{]")  # a TOML file cannot begin like this
+
 
 class FieldReader:
     """Reads and validates the fields of a table.
@@ -244,42 +279,6 @@ def describe_value(value: object) -> str:
 def truncate_text(text: str) -> str:
     """Return the beginning of a text, for messages."""
     return text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "…"
-
-
-LOCAL_KINDS = frozenset({ArchiveKind.FILES, ArchiveKind.HAR, ArchiveKind.CHROMIUM, ArchiveKind.FIREFOX})
-"""The kinds of archives that are directories on this machine."""
-MATCH_TYPES = ("exact", "prefix", "host", "domain")
-# Listings of archives whose entry has a CDX URL but no `lister`.
-_DEFAULT_SOURCE = "our own choice for an entry without `lister`"
-_WAYBACK_ROWS = SourcedNumber(
-    150_000, f"{_DEFAULT_SOURCE}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
-)
-_PYWB_ROWS = SourcedNumber(1_000_000, f"{_DEFAULT_SOURCE}: pywb has no second page, and a longer response is not read")
-_DEFAULT_LISTINGS = {
-    ArchiveKind.WAYBACK: PrefixListing(MATCH_TYPES, _WAYBACK_ROWS),
-    ArchiveKind.PYWB: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
-    ArchiveKind.MEMENTO: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
-    ArchiveKind.COMMON_CRAWL: PrefixListing(
-        MATCH_TYPES, SourcedNumber(15_000, f"{_DEFAULT_SOURCE}: the page of Common Crawl's index server")
-    ),
-}
-_REQUIRED_FIELDS = {
-    ArchiveKind.WAYBACK: ("cdx", "replay"),
-    ArchiveKind.PYWB: ("cdx", "replay"),
-    ArchiveKind.MEMENTO: ("timemap", "timegate"),
-    ArchiveKind.COMMON_CRAWL: ("cdx", "replay"),
-    ArchiveKind.ARCHIVE_TODAY: ("timemap",),
-} | dict.fromkeys(LOCAL_KINDS, ("folder",))
-_REMOTE_FIELDS = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
-_PAGE_PLACEHOLDERS = ("{datetime}", "{uri}")
-_FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's captures are ranges of WARC files, which its index names
-_DAY_SECONDS = 86_400
-_MAX_COUNT = 10**9  # for any count in the file
-_MEMGATOR_FIELDS = ("id", "name", "timemap", "timegate", "probability", "ignore")
-_MAX_BYTES = 1 << 18  # of a file; about 20 times the size of the shipped one
-_MAX_DOTS = 200  # of a line, because the time to parse a dotted key grows with the square of its parts
-_SHIPPED_NAME = Path("archives.toml")  # in messages
-_JSON = re.compile(rb"\{|\[\s*[\]{]")  # a TOML file cannot begin like this
 
 
 @dataclass(frozen=True, slots=True)

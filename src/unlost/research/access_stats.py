@@ -36,6 +36,14 @@ _MAX_URL_LENGTH = 2_000  # longer URLs are truncated; bounds the memory for a ho
 _DETECTION_LINES = 100
 _NOT_FOUND = (404, 410)
 
+MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
+"""Orders of magnitude of memento and request counts: 0, 1 to 9, 10 to 99 and so on."""
+_BATCH_REQUESTS = 10_000
+AccessMatrix = tuple[tuple[int, ...], ...]
+"""Number of URI-Rs by magnitude of mementos (rows) and of requests (columns). The first cell is always 0."""
+
+_MAX_MISSING_PAGES = 1_000  # in reports
+
 
 @dataclass(slots=True)
 class ArchiveOutcomes:
@@ -181,13 +189,6 @@ def _count_outcome(outcomes: ArchiveOutcomes, outcome: str) -> None:
             outcomes.errors += 1
 
 
-MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
-"""Orders of magnitude of memento and request counts: 0, 1 to 9, 10 to 99 and so on."""
-_BATCH_REQUESTS = 10_000
-AccessMatrix = tuple[tuple[int, ...], ...]
-"""Number of URI-Rs by magnitude of mementos (rows) and of requests (columns). The first cell is always 0."""
-
-
 def magnitude_of(number: int) -> int:
     """Return the index of a number's order of magnitude in `MAGNITUDES`.
 
@@ -283,16 +284,13 @@ def _read_profile(profile: Path) -> Iterator[tuple[str, int]]:
         if line.text[:1] in (b"@", b"!"):
             continue
         name, _, rest = line.text.partition(b" ")
-        yield name.decode("utf-8", "surrogateescape"), _frequency(rest)
+        yield name.decode("utf-8", "surrogateescape"), _parse_frequency(rest)
 
 
-def _frequency(rest: bytes) -> int:
+def _parse_frequency(rest: bytes) -> int:
     digits = rest.partition(b'"frequency":')[2].strip()
     end = next((at for at, byte in enumerate(digits) if not 48 <= byte <= 57), len(digits))
     return int(digits[:end] or b"0")
-
-
-_MAX_MISSING_PAGES = 1_000  # in reports
 
 
 def access_tables(
@@ -306,13 +304,13 @@ def access_tables(
         machine_readable: Include all rows and write plain numbers.
     """
     show = NumberFormat(machine_readable=machine_readable)
-    tables = {"archives": _archives(accesses, show), "missing": _missing(accesses, show)}
+    tables = {"archives": _archives_table(accesses, show), "missing": _missing_table(accesses, show)}
     if matrix is not None:
-        tables["matrix"] = _matrix(matrix, show)
+        tables["matrix"] = _matrix_table(matrix, show)
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def _archives(accesses: AccessStats, show: NumberFormat) -> ReportTable:
+def _archives_table(accesses: AccessStats, show: NumberFormat) -> ReportTable:
     order = sorted(accesses.archives.items(), key=lambda item: (-_hit_rate(item[1]), item[0]))
     named = [*order, ("All", accesses.total)] if order else []
     rows = [
@@ -337,14 +335,14 @@ def _hit_rate(outcomes: ArchiveOutcomes) -> float:
     return outcomes.hits / outcomes.requests if outcomes.requests else 0.0
 
 
-def _missing(accesses: AccessStats, show: NumberFormat) -> ReportTable:
+def _missing_table(accesses: AccessStats, show: NumberFormat) -> ReportTable:
     rows = [(uri, show.number(least)) for uri, least, _ in accesses.missing.first(_MAX_MISSING_PAGES)]
     error = accesses.missing_error
     note = f"Each was missed so often at least, and at most {error:,} times more." if error else "Exact numbers."
     return ReportTable("Wanted most, and missing", ("URI-R", "misses"), show.limit_rows(rows), note)
 
 
-def _matrix(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
+def _matrix_table(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
     rows = [
         (name, *(show.number(cell) for cell in row)) for name, row in zip(MAGNITUDES, matrix, strict=True) if any(row)
     ]

@@ -33,6 +33,30 @@ from unlost.statistics import Proportion
 from unlost.text_lines import read_lines
 from unlost.uri.names import path_depth
 
+_POWER_EDGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+_COUNT_EDGES = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # 0, 1 to 9, 10 to 99 and so on
+
+NUMERIC_FACTORS = 10
+"""Number of numeric factors, which come first in `FACTORS`."""
+TYPES = ("page", "image", "document", "other")
+TLDS = ("com", "org", "net", "edu", "gov", "country", "other")
+_IMAGES = frozenset({"gif", "jpg", "jpeg", "png", "bmp", "ico", "svg", "webp", "tif", "tiff"})
+_DOCUMENTS = frozenset(
+    {"pdf", "ps", "eps", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "odt", "ods", "odp", "txt"}
+)
+_PAGES = frozenset({"", "htm", "html", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm"})
+_MAX_EXTENSION_LENGTH = 5  # characters: a longer suffix is not a file extension
+_COUNTRY_CODE_LENGTH = 2  # characters
+
+_MAX_LINE_LENGTH = 400  # bytes; the rest of a line is ignored
+
+_YEAR_DAYS = 365.25
+
+MIN_KNOWN_SHARE = 0.5
+"""Minimum share of resources with a known value for a factor to be part of the models, which need complete rows."""
+
+_STRONG_CORRELATION = 0.5  # above, the coefficients of two factors are hard to tell apart (multicollinearity)
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryFactor:
@@ -51,8 +75,6 @@ class RecoveryFactor:
     bin_edges: tuple[float, ...] = ()
 
 
-_POWER_EDGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-_COUNT_EDGES = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # 0, 1 to 9, 10 to 99 and so on
 FACTORS = (
     RecoveryFactor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNT_EDGES),
     RecoveryFactor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
@@ -75,17 +97,6 @@ FACTORS = (
     RecoveryFactor("top-level domain", "", "the address"),
 )  # fmt: skip
 """All factors. The last two are categorical."""
-NUMERIC_FACTORS = 10
-"""Number of numeric factors, which come first in `FACTORS`."""
-TYPES = ("page", "image", "document", "other")
-TLDS = ("com", "org", "net", "edu", "gov", "country", "other")
-_IMAGES = frozenset({"gif", "jpg", "jpeg", "png", "bmp", "ico", "svg", "webp", "tif", "tiff"})
-_DOCUMENTS = frozenset(
-    {"pdf", "ps", "eps", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "odt", "ods", "odp", "txt"}
-)
-_PAGES = frozenset({"", "htm", "html", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm"})
-_MAX_EXTENSION_LENGTH = 5  # characters: a longer suffix is not a file extension
-_COUNTRY_CODE_LENGTH = 2  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +157,6 @@ def _tld(host: str) -> str:
 def log10_or_unknown(value: float | None, offset: float = 0.0) -> float:
     """Return log10 of `value + offset`; `UNKNOWN_VALUE` if the value is None or the sum is not positive."""
     return log10(value + offset) if value is not None and value + offset > 0 else UNKNOWN_VALUE
-
-
-_MAX_LINE_LENGTH = 400  # bytes; the rest of a line is ignored
 
 
 def read_host_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict[str, float]:
@@ -225,7 +233,6 @@ FACTOR_COLUMNS = (
 
 The indicators are those of each type but `page` and each domain but `com`, the reference categories.
 """
-_YEAR_DAYS = 365.25
 
 
 @dataclass(slots=True)
@@ -342,10 +349,6 @@ def _years_between(first: str | None, last: str | None) -> float:
     return UNKNOWN_VALUE if days is None else max(0, days) / _YEAR_DAYS
 
 
-MIN_KNOWN_SHARE = 0.5
-"""Minimum share of resources with a known value for a factor to be part of the models, which need complete rows."""
-
-
 @dataclass(frozen=True, slots=True)
 class FactorAnalysis:
     """Result of the analysis.
@@ -416,9 +419,6 @@ def _select_columns(rows: ColumnFile) -> tuple[list[int], dict[str, str]]:
         else:
             excluded[name] = f"known of {rows.known[column]:,} of {rows.count:,} resources only"
     return selected, excluded
-
-
-_STRONG_CORRELATION = 0.5  # above, the coefficients of two factors are hard to tell apart (multicollinearity)
 
 
 def factors_headline(analysis: FactorAnalysis) -> str:

@@ -33,6 +33,21 @@ K = TypeVar("K")
 V = TypeVar("V")
 B = TypeVar("B", "TopPage", "TopHost")
 
+_SUMMED_FIELDS = (
+    "files", "lines", "text_bytes", "captures", "record_bytes", "sized", "odd_dates", "filtered", "further_kinds",
+    "uris", "pages", "hosts",
+)  # fmt: skip
+_MAPPING_FIELDS = ("foreign", "problems", "kinds", "captures_by_uri")
+_SORTED_FIELDS = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")
+_VECTOR_FIELDS = ("path_query", "page_depths", "hosts_by_depth", "pages_by_host_depth")
+
+STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitemaps")
+"""Filters of the MementoMap paper's study: successful HTML captures without robots.txt and sitemaps."""
+
+_DEPTH_FIELDS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
+_NO_CLASSES = (0,) * 6
+_NUMBER_FIELDS = ("text_bytes", "captures", "record_bytes", "sized", "further_kinds")
+
 
 @dataclass(frozen=True, slots=True)
 class DomainCounts:
@@ -269,15 +284,6 @@ def merge_counts(parts: Iterable[IndexCounts]) -> IndexCounts:
     return total
 
 
-_SUMMED_FIELDS = (
-    "files", "lines", "text_bytes", "captures", "record_bytes", "sized", "odd_dates", "filtered", "further_kinds",
-    "uris", "pages", "hosts",
-)  # fmt: skip
-_MAPPING_FIELDS = ("foreign", "problems", "kinds", "captures_by_uri")
-_SORTED_FIELDS = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")
-_VECTOR_FIELDS = ("path_query", "page_depths", "hosts_by_depth", "pages_by_host_depth")
-
-
 def _domain_values(domain: DomainCounts) -> tuple[int, ...]:
     return (domain.captures, domain.uris, domain.pages, domain.hosts, domain.children)
 
@@ -348,10 +354,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitemaps")
-"""Filters of the second paper's study: successful HTML captures without robots.txt and sitemaps."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCountOptions(InputOptions):
     """Options for counting an index.
@@ -409,7 +411,7 @@ def _count(
     *,
     is_estimated: bool,
 ) -> tuple[IndexCounts, InputReport]:
-    counter = _GathererSink(
+    counter = _CollectorSink(
         _core.StatisticsCollector(
             rules=options.rules,
             line_limit=MAX_LINE_BYTES,
@@ -438,7 +440,7 @@ def _count(
             allow_partial=options.allow_partial,
             max_bad=options.max_bad,
         )
-        raw = counter.gatherer.finish()
+        raw = counter.collector.finish()
         file_counts = {"files": len(inputs), "lines": report.lines, "filtered": report.filtered}
         rows = {**_row_counts(raw), **file_counts, "problems": dict(report.problems.counts)}
         return IndexCounts(**rows, **(_estimated_fields(raw) if is_estimated else _exact_fields(raw)))
@@ -451,21 +453,21 @@ def exact_counts(raw: dict[str, Any]) -> IndexCounts:
     return IndexCounts(**_row_counts(raw), **_exact_fields(raw))
 
 
-class _GathererSink:
+class _CollectorSink:
     """Passes input files to the Rust core."""
 
-    def __init__(self, gatherer: "_core.StatisticsCollector") -> None:
-        self.gatherer = gatherer
+    def __init__(self, collector: "_core.StatisticsCollector") -> None:
+        self.collector = collector
 
     def add_file(
         self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
     ) -> "tuple[LineStats, str | None]":
         """Count the rows of an index or the URLs of a list."""
-        return self.gatherer.add_file(path, progress, urls, column)
+        return self.collector.add_file(path, progress, urls, column)
 
     def add_rows(self, rows: "list[RowColumns]") -> "LineStats":
         """Count rows parsed in Python."""
-        return self.gatherer.add_rows(rows)
+        return self.collector.add_rows(rows)
 
     def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "LineStats":
         """Reject a map: it has neither dates nor media types."""
@@ -536,11 +538,6 @@ def _top_page_with_host(entry: tuple[str, int, int, int], share: float) -> TopPa
     if not others and share < 1:
         return TopPage(key, captures, 0, 0)
     return TopPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))
-
-
-_DEPTH_FIELDS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
-_NO_CLASSES = (0,) * 6
-_NUMBER_FIELDS = ("text_bytes", "captures", "record_bytes", "sized", "further_kinds")
 
 
 def _text(value: bytes) -> str:

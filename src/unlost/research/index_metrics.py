@@ -1,7 +1,7 @@
 """Metrics derived from the counts of an index (growth, inequality, depths, media types), and their tables.
 
 The names of metrics are those of the papers: α, γ, Heaps' K and β and relative cost of the archive profiling paper;
-RedQ, the year table and the depth table of the MementoMap paper ("the second paper").
+RedQ, the year table and the depth table of the MementoMap paper.
 """
 
 import re
@@ -54,6 +54,16 @@ _GROUP_PATTERNS = (
     ("Text", re.compile(r"text/")),
 )
 
+DEEPEST_HOST, DEEPEST_PATH = 10, 11
+"""Depths at which deeper hosts and paths are counted as well."""
+_MIN_BIAS_FACTOR = 10.0  # times the average of the host; the example of the MementoMap paper has thousands
+_MIN_BIAS_SHARE = 0.0001  # of all captures; that example has five times as many
+
+_ESTIMATE_LABELS = {
+    "uris": "URI-Rs", "pages": "HxPx keys", "hosts": "hosts", "ips": "IP addresses",
+    "busy_pages": "mementos of the most archived URI-Rs", "busy_hosts": "mementos of hosts",
+}  # fmt: skip
+
 
 def media_group(mime: str) -> str:
     """Return the group of a media type.
@@ -91,15 +101,9 @@ def is_status(status: str) -> bool:
     return status in _ABSENT_VALUES or bool(_STATUS.fullmatch(status))
 
 
-DEEPEST_HOST, DEEPEST_PATH = 10, 11
-"""Depths at which deeper hosts and paths are counted as well."""
-_MIN_BIAS_FACTOR = 10.0  # times the average of the host; the second paper's example has thousands
-_MIN_BIAS_SHARE = 0.0001  # of all captures; that example has five times as many
-
-
 @dataclass(frozen=True, slots=True)
 class YearMetrics:
-    """Metrics of a year, as in Table 6 of the second paper.
+    """Metrics of a year, as in Table 6 of the MementoMap paper.
 
     Attributes:
         uris: URI-Rs with captures of the year.
@@ -141,7 +145,7 @@ class YearMetrics:
 
 @dataclass(frozen=True, slots=True)
 class DepthMetrics:
-    """Metrics of a depth of the key tree, as in Table 8 of the second paper.
+    """Metrics of a depth of the key tree, as in Table 8 of the MementoMap paper.
 
     Attributes:
         prefixes: Distribution of pages per prefix of this depth. A maximum of 0 means unknown (estimates only).
@@ -380,12 +384,6 @@ def _sum_by_name(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
     return total
 
 
-_ESTIMATE_LABELS = {
-    "uris": "URI-Rs", "pages": "HxPx keys", "hosts": "hosts", "ips": "IP addresses",
-    "busy_pages": "mementos of the most archived URI-Rs", "busy_hosts": "mementos of hosts",
-}  # fmt: skip
-
-
 def index_tables(metrics: IndexMetrics, *, machine_readable: bool = False) -> dict[str, ReportTable]:
     """Return the non-empty tables by file name.
 
@@ -395,16 +393,29 @@ def index_tables(metrics: IndexMetrics, *, machine_readable: bool = False) -> di
     """
     show = NumberFormat(machine_readable=machine_readable)
     builders: dict[str, Callable[[IndexMetrics, NumberFormat], ReportTable]] = {
-        "summary": _summary, "tlds": _tlds, "captures-by-urir": _spread, "most-archived": _busy, "bias": _biases,
-        "years": _years, "months": _months, "types-and-statuses": _groups, "types": _types, "statuses": _statuses,
-        "malformed": _malformed, "schemes": _schemes, "paths-and-queries": _path_query, "hosts": _hosts,
-        "exact-depths": _exact_depths, "depths": _depths, "samples": _samples,
-    }  # fmt: skip
+        "summary": _summary_table,
+        "tlds": _tlds_table,
+        "captures-by-urir": _captures_per_uri_table,
+        "most-archived": _top_pages_table,
+        "bias": _biases_table,
+        "years": _years_table,
+        "months": _months_table,
+        "types-and-statuses": _groups_table,
+        "types": _types_table,
+        "statuses": _statuses_table,
+        "malformed": _malformed_table,
+        "schemes": _schemes_table,
+        "paths-and-queries": _path_query_table,
+        "hosts": _top_hosts_table,
+        "exact-depths": _exact_depths_table,
+        "depths": _depths_table,
+        "samples": _samples_table,
+    }
     tables = {name: build(metrics, show) for name, build in builders.items()}
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def _summary(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _summary_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     counts, heaps, power_law = metrics.counts, metrics.heaps, metrics.power_law
     break_point = round(100 * metrics.pareto)
     rows = [
@@ -459,7 +470,7 @@ def _summary(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Summary", ("of the index", "value"), rows, note)
 
 
-def _tlds(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _tlds_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     counts = metrics.counts
     named = dict(counts.domains)
     if counts.ip.hosts:
@@ -479,7 +490,7 @@ def _tlds(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Top-level domains", heads, show.limit_rows(rows), note)
 
 
-def _spread(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _captures_per_uri_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     counts = metrics.counts.captures_by_uri
     rows = [
         (show.number(number), show.number(counts[number]), show.percent(counts[number], metrics.counts.uris))
@@ -488,7 +499,7 @@ def _spread(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Mementos for each URI-R", ("mementos", "URI-Rs", "% of all"), show.limit_rows(rows, 10))
 
 
-def _busy(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _top_pages_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (each.key, show.number(each.captures), show.percent(each.captures, metrics.counts.captures))
         for each in metrics.counts.busy_pages
@@ -496,7 +507,7 @@ def _busy(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("The most archived URI-Rs", ("URI-R", "mementos", "% of all"), show.limit_rows(rows, 10))
 
 
-def _biases(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _biases_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (
             each.page.key, show.number(each.page.captures), show.decimal(each.times, 0), show.decimal(each.excess, 0),
@@ -517,7 +528,7 @@ def _biases(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Archived out of proportion", heads, show.limit_rows(rows), note)
 
 
-def _years(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _years_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     def row(year: YearMetrics) -> tuple[str, ...]:
         return (
             year.year, show.number(year.uris), show.number(year.new), show.number(year.all_uris),
@@ -548,7 +559,7 @@ def _years(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Years", heads, [row(year) for year in metrics.years], note)
 
 
-def _months(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _months_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     years: dict[str, list[int]] = {}
     for month, (captures, _) in metrics.counts.months.items():
         years.setdefault(month[:4], [0] * 12)[int(month[4:]) - 1] += captures
@@ -559,7 +570,7 @@ def _months(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Mementos by month", heads, rows)
 
 
-def _groups(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _groups_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (group, *(show.number(counts[name]) for name in STATUS_CLASSES), show.number(sum(counts.values())))
         for group, counts in metrics.groups.items()
@@ -568,11 +579,11 @@ def _groups(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Types and statuses", ("type", *STATUS_CLASSES, "all"), rows)
 
 
-def _types(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _types_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return _counts_table("Media types", "type", metrics.types, metrics, show)
 
 
-def _statuses(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _statuses_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return _counts_table("Statuses", "status", metrics.statuses, metrics, show)
 
 
@@ -586,7 +597,7 @@ def _counts_table(
     return ReportTable(title, (head, "mementos", "% of all"), show.limit_rows(rows))
 
 
-def _malformed(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _malformed_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     both = [("type", metrics.malformed_types), ("status", metrics.malformed_statuses)]
     rows = [(what, name, show.number(count)) for what, counts in both for name, count in counts.most_common()]
     note = "What stands in the place of a media type or status and is none, as it stands."
@@ -595,7 +606,7 @@ def _malformed(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     )
 
 
-def _schemes(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _schemes_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     order = sorted(metrics.counts.foreign.items(), key=lambda item: (-item[1], item[0]))
     rows = [(scheme, show.number(count)) for scheme, count in order]
     return ReportTable(
@@ -603,7 +614,7 @@ def _schemes(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     )
 
 
-def _path_query(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _path_query_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     cells = metrics.counts.path_query
     rows = []
     for path in range(6):
@@ -615,14 +626,14 @@ def _path_query(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Mementos by segments of the path (P) and parameters (Q)", heads, rows)
 
 
-def _hosts(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _top_hosts_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (each.host, show.number(each.captures), show.number_if_known(each.uris)) for each in metrics.counts.busy_hosts
     ]
     return ReportTable("Hosts with most mementos", ("host", "mementos", "URI-Rs"), show.limit_rows(rows, 10))
 
 
-def _exact_depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _exact_depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     counts = metrics.counts
     rows = []
     for depth in range(max(DEEPEST_HOST, DEEPEST_PATH) + 1):
@@ -634,7 +645,7 @@ def _exact_depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Hosts and keys with exactly so many labels or segments", heads, rows)
 
 
-def _depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [
         (
             each.name, show.number(each.prefixes.count), show.number(each.prefixes.sum),
@@ -671,7 +682,7 @@ def _depths(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     return ReportTable("Depths of the tree of keys", heads, rows, note)
 
 
-def _samples(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
+def _samples_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [(date, uri) for date, uri in metrics.counts.samples]
     note = "Drawn by lot from those with status 200 and HTML, the same ones every time."
     return ReportTable("Some mementos", ("date", "address"), show.limit_rows(rows), note, frozenset({0, 1}))

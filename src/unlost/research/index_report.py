@@ -25,16 +25,16 @@ class IndexChart:
 def draw_index_charts(metrics: IndexMetrics) -> dict[str, IndexChart]:
     """Return the non-empty charts by name."""
     charts = {
-        "growth": _growth(metrics), "heaps": _heaps(metrics), "years": _years(metrics),
-        "popularity": _popularity(metrics),
-        "power-law": _power_law(metrics), "domains": _domains(metrics),
-        **{f"reduction-{kind}": _reduction(metrics, kind) for kind in ("H", "P")},
-        **{f"children-{kind}": _children(metrics, kind) for kind in ("H", "P")},
+        "growth": _growth_chart(metrics), "heaps": _heaps_chart(metrics), "years": _years_chart(metrics),
+        "popularity": _popularity_chart(metrics),
+        "power-law": _power_law_chart(metrics), "domains": _domains_chart(metrics),
+        **{f"reduction-{kind}": _reduction_chart(metrics, kind) for kind in ("H", "P")},
+        **{f"children-{kind}": _children_chart(metrics, kind) for kind in ("H", "P")},
     }  # fmt: skip
     return {name: chart for name, chart in charts.items() if chart.svg}
 
 
-def _growth(metrics: IndexMetrics) -> IndexChart:
+def _growth_chart(metrics: IndexMetrics) -> IndexChart:
     points = [(int(month[:4]) + (int(month[4:])) / 12, captures, uris) for month, captures, uris in metrics.growth]
     series = [
         ChartSeries("mementos", [(at, captures) for at, captures, _ in points]),
@@ -51,7 +51,7 @@ def _growth(metrics: IndexMetrics) -> IndexChart:
     return IndexChart(svg, "Mementos and different URI-Rs that were there at the end of each month.")
 
 
-def _heaps(metrics: IndexMetrics) -> IndexChart:
+def _heaps_chart(metrics: IndexMetrics) -> IndexChart:
     measured = [(float(captures), float(uris)) for _, captures, uris in metrics.growth]
     series = [ChartSeries("measured", measured)]
     caption = "URI-Rs against mementos as the archive grew."
@@ -64,12 +64,12 @@ def _heaps(metrics: IndexMetrics) -> IndexChart:
     return IndexChart(svg, caption)
 
 
-def _years(metrics: IndexMetrics) -> IndexChart:
+def _years_chart(metrics: IndexMetrics) -> IndexChart:
     bars = [(year.year, float(year.captures)) for year in metrics.years]
     return IndexChart(bar_chart("Mementos by year", bars, ChartAxis("mementos")), "Mementos of each year.")
 
 
-def _popularity(metrics: IndexMetrics) -> IndexChart:
+def _popularity_chart(metrics: IndexMetrics) -> IndexChart:
     points = lorenz_curve(metrics.counts.captures_by_uri) if metrics.counts.captures_by_uri else []
     reversed_points = [(1 - x, 1 - y) for x, y in reversed(points)]
     series = [
@@ -84,7 +84,7 @@ def _popularity(metrics: IndexMetrics) -> IndexChart:
     return IndexChart(svg, caption)
 
 
-def _power_law(metrics: IndexMetrics) -> IndexChart:
+def _power_law_chart(metrics: IndexMetrics) -> IndexChart:
     counts = metrics.counts.captures_by_uri
     total, above = sum(counts.values()), 0
     points = []
@@ -101,7 +101,7 @@ def _power_law(metrics: IndexMetrics) -> IndexChart:
     return IndexChart(svg, caption)
 
 
-def _domains(metrics: IndexMetrics) -> IndexChart:
+def _domains_chart(metrics: IndexMetrics) -> IndexChart:
     order = sorted(metrics.counts.domains.items(), key=lambda item: (-item[1].captures, item[0]))[:14]
     bars = [(name[:12], float(each.captures)) for name, each in order]
     return IndexChart(
@@ -110,7 +110,7 @@ def _domains(metrics: IndexMetrics) -> IndexChart:
     )
 
 
-def _reduction(metrics: IndexMetrics, kind: str) -> IndexChart:
+def _reduction_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
     series = [
         ChartSeries(name, [(float(nodes), saved) for nodes, saved in reduction_curve(prefixes, metrics.counts.pages)])
         for name, (prefixes, _) in metrics.levels.items()
@@ -124,7 +124,7 @@ def _reduction(metrics: IndexMetrics, kind: str) -> IndexChart:
     return IndexChart(svg, f"Keys that are saved as the largest prefixes of {what} become one key each, by depth.")
 
 
-def _children(metrics: IndexMetrics, kind: str) -> IndexChart:
+def _children_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
     series = []
     for name, (_, children) in metrics.levels.items():
         total = sum(number * times for number, times in children.items())

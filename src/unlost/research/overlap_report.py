@@ -28,6 +28,20 @@ _CHARACTER_WIDTH = 6.6  # upper bound for the average character at this font siz
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
 _BAR, _OFF, _ON, _BAND = "#1f5f99", "#c9c9cf", "#1b1b1f", "#f0f0f3"  # colours of bars, dots and every second row
 
+_MAX_COLUMNS = 16  # tables with one column per archive are omitted for more archives
+
+_STALENESS_BINS = (0, 1, 10, 100, 1_000, 10**9)  # edges in days
+_TYPE_ROWS = ("HTML", "PDF", "plain text", "Office", "images", "other", "unknown")
+_MISS_LABELS = {
+    "absent": "not there after all",
+    "http-4xx": "an error (4xx)",
+    "http-5xx": "an error (5xx)",
+    "malformed": "no copy that can be read",
+    "redirect": "redirects that lead nowhere",
+    "excluded": "not shown",
+    "archive-error": "a page by which the archive says that it has none",
+}
+
 
 def draw_overlap(membership: ArchiveMembership) -> str:
     """Return an UpSet plot: a row for each archive, a column for each set of archives, dots for the members of the set.
@@ -172,9 +186,6 @@ def _escape_name(text: str) -> str:
     """Return a name truncated and escaped for SVG."""
     short = text if len(text) <= _MAX_NAME_LENGTH else text[: _MAX_NAME_LENGTH - 1] + "…"
     return escape(escape_unprintable(short))
-
-
-_MAX_COLUMNS = 16  # tables with one column per archive are omitted for more archives
 
 
 def overlap_headline(stats: OverlapStats) -> str:
@@ -358,19 +369,6 @@ def _years_table(stats: OverlapStats) -> ReportTable:
     heads = ("year", "pages", "hit rate", "mementos", *(each.archive for each in archives))
     note = "Pages of which any archive lists a copy of that year, and how many copies; then copies by archive."
     return ReportTable("Copies by year", heads, rows, note)
-
-
-_STALENESS_BINS = (0, 1, 10, 100, 1_000, 10**9)  # edges in days
-_TYPE_ROWS = ("HTML", "PDF", "plain text", "Office", "images", "other", "unknown")
-_MISS_LABELS = {
-    "absent": "not there after all",
-    "http-4xx": "an error (4xx)",
-    "http-5xx": "an error (5xx)",
-    "malformed": "no copy that can be read",
-    "redirect": "redirects that lead nowhere",
-    "excluded": "not shown",
-    "archive-error": "a page by which the archive says that it has none",
-}
 
 
 def capture_tables(stats: OverlapStats) -> list[ReportTable]:

@@ -15,6 +15,40 @@ from unlost.research.page_snapshot import PageObservation
 
 _REDIRECT = 300
 
+STATE_VERSION = 1
+LISTING_OUTCOMES = ("hit", "miss", "excluded")
+"""Final outcomes of a query for a page. Any other outcome is a failure; the next run queries the page again."""
+FETCH_OUTCOMES = ("copy", "absent", "http-4xx", "http-5xx", "malformed", "redirect", "excluded", "archive-error")
+"""Final outcomes of fetching a capture; all but the first are misses.
+
+Any other outcome is a transient failure; the next run fetches the capture again.
+"""
+VISIT_OUTCOMES = ("answered", "absent", "forbidden")
+"""Final outcomes of visiting a live page."""
+LIVENESS_OUTCOMES = ("answered", "absent", "silent")
+"""Outcomes that show whether a page is live. A silent page counts as not live, but the next run visits it again."""
+_BATCH_ROWS = 200  # pages per database query
+_SNAPSHOT_COLUMNS = """datetime TEXT, status INTEGER, mime TEXT, size INTEGER, truncated TEXT, modified TEXT,
+    cache_control TEXT, noarchive TEXT, digest TEXT, text BLOB"""
+_SCHEMA = f"""
+CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE page (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri BLOB NOT NULL, rank BLOB NOT NULL);
+CREATE TABLE answer (
+    page INTEGER NOT NULL, archive TEXT NOT NULL, outcome TEXT NOT NULL, mementos INTEGER NOT NULL,
+    good INTEGER NOT NULL, cut INTEGER NOT NULL, first TEXT, last TEXT, capture TEXT, PRIMARY KEY (page, archive)
+) WITHOUT ROWID;
+CREATE TABLE year (
+    page INTEGER NOT NULL, archive TEXT NOT NULL, year TEXT NOT NULL, mementos INTEGER NOT NULL,
+    PRIMARY KEY (page, archive, year)
+) WITHOUT ROWID;
+CREATE TABLE copy (
+    page INTEGER NOT NULL, archive TEXT NOT NULL, outcome TEXT NOT NULL, {_SNAPSHOT_COLUMNS},
+    PRIMARY KEY (page, archive)
+);
+CREATE TABLE live (page INTEGER PRIMARY KEY, outcome TEXT NOT NULL, {_SNAPSHOT_COLUMNS})
+"""
+_STATEMENTS = split_statements(_SCHEMA)
+
 
 class TimeMapSummary:
     """Summary of the captures that an archive lists for a page.
@@ -54,39 +88,6 @@ class TimeMapSummary:
 
 
 # ruff: noqa: S608  statements are built from constants only
-STATE_VERSION = 1
-LISTING_OUTCOMES = ("hit", "miss", "excluded")
-"""Final outcomes of a query for a page. Any other outcome is a failure; the next run queries the page again."""
-FETCH_OUTCOMES = ("copy", "absent", "http-4xx", "http-5xx", "malformed", "redirect", "excluded", "archive-error")
-"""Final outcomes of fetching a capture; all but the first are misses.
-
-Any other outcome is a transient failure; the next run fetches the capture again.
-"""
-VISIT_OUTCOMES = ("answered", "absent", "forbidden")
-"""Final outcomes of visiting a live page."""
-LIVENESS_OUTCOMES = ("answered", "absent", "silent")
-"""Outcomes that show whether a page is live. A silent page counts as not live, but the next run visits it again."""
-_BATCH_ROWS = 200  # pages per database query
-_SNAPSHOT_COLUMNS = """datetime TEXT, status INTEGER, mime TEXT, size INTEGER, truncated TEXT, modified TEXT,
-    cache_control TEXT, noarchive TEXT, digest TEXT, text BLOB"""
-_SCHEMA = f"""
-CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE page (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri BLOB NOT NULL, rank BLOB NOT NULL);
-CREATE TABLE answer (
-    page INTEGER NOT NULL, archive TEXT NOT NULL, outcome TEXT NOT NULL, mementos INTEGER NOT NULL,
-    good INTEGER NOT NULL, cut INTEGER NOT NULL, first TEXT, last TEXT, capture TEXT, PRIMARY KEY (page, archive)
-) WITHOUT ROWID;
-CREATE TABLE year (
-    page INTEGER NOT NULL, archive TEXT NOT NULL, year TEXT NOT NULL, mementos INTEGER NOT NULL,
-    PRIMARY KEY (page, archive, year)
-) WITHOUT ROWID;
-CREATE TABLE copy (
-    page INTEGER NOT NULL, archive TEXT NOT NULL, outcome TEXT NOT NULL, {_SNAPSHOT_COLUMNS},
-    PRIMARY KEY (page, archive)
-);
-CREATE TABLE live (page INTEGER PRIMARY KEY, outcome TEXT NOT NULL, {_SNAPSHOT_COLUMNS})
-"""
-_STATEMENTS = split_statements(_SCHEMA)
 
 
 class OverlapPage(NamedTuple):

@@ -21,6 +21,16 @@ from unlost.research.overlap_state import (
 from unlost.research.page_snapshot import PageObservation, forbids_caching, unpack_text
 from unlost.statistics import Proportion
 
+COVERAGE_LEVELS = (0.90, 0.95, 0.99)
+"""Shares of the archived pages for which minimum covers are computed."""
+MAX_SEARCH_STEPS = 2_000_000
+"""Search budget, in archive sets and page sets examined. Covers found after it is exhausted are not proven optimal."""
+
+MAX_TLDS = 15
+"""Top-level domains in the table; all others are summed in one row."""
+_MAX_LABEL_LENGTH = 63  # octets (RFC 1035, section 2.3.4)
+_OK = 200
+
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMembership:
@@ -84,12 +94,6 @@ class ArchiveMembership:
         for held, count in self.pages.items():
             counts[held.bit_count()] += count
         return [(number, counts[number]) for number in range(len(self.archives) + 1)]
-
-
-COVERAGE_LEVELS = (0.90, 0.95, 0.99)
-"""Shares of the archived pages for which minimum covers are computed."""
-MAX_SEARCH_STEPS = 2_000_000
-"""Search budget, in archive sets and page sets examined. Covers found after it is exhausted are not proven optimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,12 +393,6 @@ class ArchiveOverlapStats:
     def miss_rate(self) -> Proportion:
         """Share of listed captures that could not be fetched."""
         return Proportion(self.misses.total(), self.fetched)
-
-
-MAX_TLDS = 15
-"""Top-level domains in the table; all others are summed in one row."""
-_MAX_LABEL_LENGTH = 63  # octets (RFC 1035, section 2.3.4)
-_OK = 200
 
 
 @dataclass(frozen=True, slots=True)

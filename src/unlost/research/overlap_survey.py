@@ -45,6 +45,15 @@ from unlost.research.overlap_state import (
 from unlost.research.page_snapshot import PageObservation, is_archive_error_page, snapshot_capture, snapshot_response
 from unlost.uri import key
 
+_MAX_REDIRECTS = 5
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_MAX_BODY_BYTES = 16 << 20  # of a response
+_CLASSIFIED_BYTES = 1 << 20  # of a body that are classified
+_ABSENT_KINDS = frozenset({VerdictKind.SOFT_404, VerdictKind.PARKED})
+_MAX_WAIT_SECONDS = 60.0  # longer waits requested by a site are skipped, so that other sites are not delayed
+
+_T = TypeVar("_T")
+
 
 class LiveWebClient(Protocol):
     """Visits live pages politely: obeys robots.txt, and sends one request at a time to a site, with pauses."""
@@ -57,13 +66,6 @@ class LiveWebClient(Protocol):
         server errors.
         """
         ...
-
-
-_MAX_REDIRECTS = 5
-_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-_MAX_BODY_BYTES = 16 << 20  # of a response
-_CLASSIFIED_BYTES = 1 << 20  # of a body that are classified
-_ABSENT_KINDS = frozenset({VerdictKind.SOFT_404, VerdictKind.PARKED})
 
 
 class PoliteLiveWebClient:
@@ -161,9 +163,6 @@ def _is_soft_404(uri: str, response: FetchResponse, mime: str | None, body: Bina
     body.seek(0)
     verdict = classify_page(page)
     return verdict is not None and verdict.kind in _ABSENT_KINDS
-
-
-_T = TypeVar("_T")
 
 
 class OverlapSurvey:

@@ -25,6 +25,11 @@ _NO_CACHE_DIRECTIVES = frozenset({"no-cache", "no-store", "private"})
 ALL_ROBOTS = "robots"
 """Name that addresses all robots."""
 
+_MAX_TEXT_BODY_BYTES = 16 << 20  # of a body from which text is extracted
+_MAX_TEXT_LENGTH = 1 << 20  # characters of text that are stored
+_MAX_HEADER_LENGTH = 200  # characters of a header that are stored
+_BLOCK_BYTES = 1 << 20
+
 
 def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
     """Return the robots that a page forbids to archive it, sorted; `robots` means all robots.
@@ -89,12 +94,6 @@ class _RobotsMetaParser(HTMLParser):
         is_robot = name == ALL_ROBOTS or name.endswith("bot") or name in ("slurp", "teoma")
         if tag == "meta" and is_robot and _ROBOT.fullmatch(name):
             self.directives.append((name, values.get("content", "")[:500]))
-
-
-_MAX_TEXT_BODY_BYTES = 16 << 20  # of a body from which text is extracted
-_MAX_TEXT_LENGTH = 1 << 20  # characters of text that are stored
-_MAX_HEADER_LENGTH = 200  # characters of a header that are stored
-_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)

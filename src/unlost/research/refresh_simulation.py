@@ -17,6 +17,11 @@ _ABORT_COST_BYTES = (
     14_600  # in flight when a GET is aborted: an initial window of ten segments of 1460 bytes (RFC 6928)
 )
 
+SimulatedPages = list[list[SimulatedVisit]]
+"""The pages of a host, each as a list of its visits."""
+
+_MAX_HOST_INTERVALS = 500  # from which the change rate of a host is estimated
+
 
 @dataclass(slots=True)
 class SimulationScore:
@@ -173,10 +178,6 @@ class SimulationTrial:
     policy: Policy
 
 
-SimulatedPages = list[list[SimulatedVisit]]
-"""The pages of a host, each as a list of its visits."""
-
-
 def build_history(web: Iterable[SimulatedPages], visits: int) -> ChangeHistory:
     """Return the history of the first visits to each page, as in a log."""
     return ChangeHistory.from_rows(visit.row for pages in web for page in pages for visit in to_log(page[:visits]))
@@ -229,9 +230,6 @@ def run_trial(
     methods.append(PolicyMethod(policy, SimulationScore("learned")))
     run_methods(methods, simulate_visits(mixture, hosts, total, seed), visits)
     return SimulationTrial(mixture.name, [method.score for method in methods], policy)
-
-
-_MAX_HOST_INTERVALS = 500  # from which the change rate of a host is estimated
 
 
 @dataclass(slots=True)

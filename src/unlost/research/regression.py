@@ -19,6 +19,17 @@ UNKNOWN_VALUE = float("nan")
 """A missing value."""
 _BLOCK_ROWS = 4096  # rows in memory at a time
 
+SWEEP_TOLERANCE = 1e-7
+"""A column is collinear if less than this share of its variance is left after sweeping the columns before it."""
+Matrix = list[list[float]]
+
+MIN_DEGREES_OF_FREEDOM = 30
+"""Minimum number of rows in excess of the columns. With fewer rows, confidence intervals are meaningless."""
+_MAX_PASSES = 40  # over the rows
+_CONVERGED = 1e-9  # relative change of the deviance between two passes
+_UNBOUNDED_ERROR = 8.0  # standardised standard error above which a coefficient diverges (separation)
+_PENALTY_SCALE = 2.5  # prior standard deviation of a standardised coefficient
+
 
 class ColumnFile:
     """A table of numbers in a temporary file, stored by column. Use it as a context manager.
@@ -84,11 +95,6 @@ class ColumnFile:
                 yield [list(column) for column in columns]
 
 
-SWEEP_TOLERANCE = 1e-7
-"""A column is collinear if less than this share of its variance is left after sweeping the columns before it."""
-Matrix = list[list[float]]
-
-
 def sweep(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[int]]:
     """Sweep the first `size` columns of a symmetric matrix (Goodnight's sweep operator).
 
@@ -118,14 +124,6 @@ def sweep(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[in
         result[pivot] = row
         result[pivot][pivot] = -1.0 / value
     return result, collinear
-
-
-MIN_DEGREES_OF_FREEDOM = 30
-"""Minimum number of rows in excess of the columns. With fewer rows, confidence intervals are meaningless."""
-_MAX_PASSES = 40  # over the rows
-_CONVERGED = 1e-9  # relative change of the deviance between two passes
-_UNBOUNDED_ERROR = 8.0  # standardised standard error above which a coefficient diverges (separation)
-_PENALTY_SCALE = 2.5  # prior standard deviation of a standardised coefficient
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +271,7 @@ class _LogisticFit:
         previous = float("inf")
         for _ in range(_MAX_PASSES):
             candidate = [value + change for value, change in zip(values, step, strict=True)]
-            information, gradient, deviance = self._pass(candidate)
+            information, gradient, deviance = self._evaluate(candidate)
             objective = deviance + penalty * sum(value * value for value in candidate[1:])
             if objective > previous * (1 + 1e-12):  # step halving
                 step = [change / 2 for change in step]
@@ -294,7 +292,7 @@ class _LogisticFit:
             previous = objective
         return None
 
-    def _pass(self, values: list[float]) -> tuple[Matrix, list[float], float]:
+    def _evaluate(self, values: list[float]) -> tuple[Matrix, list[float], float]:
         """Return information matrix, gradient and deviance at the given coefficients."""
         size = len(values)
         information = [[0.0] * size for _ in range(size)]

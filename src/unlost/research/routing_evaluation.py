@@ -42,6 +42,20 @@ Policies are judged by whole URLs: URIR and DQry distinguish queries, and would 
 _BLOCK_BYTES = 1 << 20
 _FREQUENCY = re.compile(rb'"frequency": (\d+)')
 
+WILDCARD_BAND = 128
+"""Offset of the bands of wildcard matches; larger than any band of exact matches."""
+_PRIOR_WEIGHT = 2.0
+"""Weight of the overall mean in the estimate of a band, in pseudo-observations."""
+
+QueryDecisions = tuple[ConfigurationSize, list[bool]]
+"""Size of a configuration, and for each query whether the archive would be queried."""
+WeightPair = tuple[float, float]
+FilePaths = Sequence[str | PathLike[str]]
+_POLICIES_PER_PASS = 6  # bounds the memory for keys
+_MAX_LOADED_BYTES = 1 << 30  # larger maps are queried on disk
+_URL_POLICY = "URIR"
+_NO_ROLLUP = (NO_LIMIT, NO_LIMIT)
+
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
@@ -134,12 +148,6 @@ def parse_profile_frequency(value: bytes, path: Path) -> int:
     return int(match[1])
 
 
-WILDCARD_BAND = 128
-"""Offset of the bands of wildcard matches; larger than any band of exact matches."""
-_PRIOR_WEIGHT = 2.0
-"""Weight of the overall mean in the estimate of a band, in pseudo-observations."""
-
-
 def likelihood_band(captures: int | None, *, is_wildcard: bool) -> int:
     """Return the band of a key by its number of captures. Keys in one band are about equally likely to be held.
 
@@ -181,16 +189,6 @@ def estimate_probabilities(bands: Sequence[int], held: Sequence[bool], counts: S
 def _hit_share(fold: dict[int, tuple[float, float]]) -> float:
     total = sum(each[1] for each in fold.values())
     return sum(each[0] for each in fold.values()) / total if total else 0.5
-
-
-QueryDecisions = tuple[ConfigurationSize, list[bool]]
-"""Size of a configuration, and for each query whether the archive would be queried."""
-WeightPair = tuple[float, float]
-FilePaths = Sequence[str | PathLike[str]]
-_POLICIES_PER_PASS = 6  # bounds the memory for keys
-_MAX_LOADED_BYTES = 1 << 30  # larger maps are queried on disk
-_URL_POLICY = "URIR"
-_NO_ROLLUP = (NO_LIMIT, NO_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,21 @@ FAMILY_NAMES = {
 }
 _CURVE_COLOURS = ("#1f5f99", "#c8871a", "#7a9b3f", "#a03070", "#208080", "#8a8a92")
 
+PAGE_FILE, JSON_FILE, RESULTS_FILE, GROWTH_FILE = "report.html", "report.json", "results.csv", "growth.csv"
+"""Files of a report; the CSV files are written only if they have rows."""
+RESULT_COLUMNS = (
+    "configuration",
+    "lines",
+    "bytes",
+    "compressed",
+    "cost",
+    "predicted",
+    "present",
+    "precision",
+    "accuracy",
+    "recall",
+)
+
 
 def draw_accuracy(results: Sequence[RoutingResult]) -> str:
     """Return a chart of accuracy by published bytes on a logarithmic scale, with the Pareto front. Deterministic."""
@@ -163,22 +178,6 @@ def _format_si(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g}"
-
-
-PAGE_FILE, JSON_FILE, RESULTS_FILE, GROWTH_FILE = "report.html", "report.json", "results.csv", "growth.csv"
-"""Files of a report; the CSV files are written only if they have rows."""
-RESULT_COLUMNS = (
-    "configuration",
-    "lines",
-    "bytes",
-    "compressed",
-    "cost",
-    "predicted",
-    "present",
-    "precision",
-    "accuracy",
-    "recall",
-)
 
 
 def write_evaluation_report(folder: Path, evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> None:

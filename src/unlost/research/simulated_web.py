@@ -45,6 +45,41 @@ TRAITS: Final = {
 }
 """Traits of simulated servers, with a description."""
 
+_HONEST_SHARES = {"honest": 500, "date-only": 200, "tag-only": 100, "weak-tags": 100, "gzip-tags": 100}
+
+WEEK = 7 * 86_400
+FROZEN_DATE = 1_690_000_000  # seconds since the epoch; before the first visit
+
+_OMITTED_HEADERS: dict[str, tuple[str, ...]] = {
+    "date-only": ("tag",),
+    "tag-only": ("date",),
+    "neither": ("tag", "date"),
+    "date-now": ("tag", "length"),
+    "date-now-tagged": ("length",),
+    "date-frozen": ("tag", "length"),
+    "tag-frozen": ("length",),
+    "session-id": ("tag", "length"),
+    "counter": ("length",),
+    "weak-tags": ("length",),  # compressed on the fly
+    "gzip-tags": ("date", "length"),
+    "malformed-dates": ("tag",),
+    "variants": ("length",),
+    "digests": ("tag", "length"),
+    "length-only": ("tag",),
+    "cached": ("tag", "date"),
+}
+
+_START_TIME = 1_700_000_000  # seconds since the epoch; arbitrary
+_DAY_SECONDS = 86_400
+_VISIT_INTERVAL = 2 * _DAY_SECONDS  # as in the study
+_JITTER = 3 * 3600  # maximum delay of a visit in seconds
+_SIZES = (7.5, 1.2)  # log-normal distribution of body sizes: median 1.8 kB, mean 3.7 kB, as in the study
+_SAME_SIZE_SHARE = 0.02  # changes that keep the body size
+_UNCHANGING_SHARE = 0.35  # pages that never change
+_RATES = (-2.0, 1.2)  # log-normal distribution of changes per visit of the others; as in the study, 1 pair in 9 changed
+HEADER_BYTES = 350
+"""Size of the headers of a response in bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerMixture:
@@ -59,7 +94,6 @@ class ServerMixture:
     shares: dict[str, int]
 
 
-_HONEST_SHARES = {"honest": 500, "date-only": 200, "tag-only": 100, "weak-tags": 100, "gzip-tags": 100}
 MIXTURES: Final = {
     one.name: one
     for one in (
@@ -117,10 +151,6 @@ def get_mixture(name: str) -> ServerMixture:
     return MIXTURES[name]
 
 
-WEEK = 7 * 86_400
-FROZEN_DATE = 1_690_000_000  # seconds since the epoch; before the first visit
-
-
 @dataclass(slots=True)
 class SimulatedResponse:
     """A response, before and after the trait of its server is applied. A header is None if it is not sent.
@@ -158,26 +188,6 @@ def apply_trait(trait: str, response: SimulatedResponse, random: Random) -> None
         setattr(response, field, None)
     if trait in _TRAIT_FUNCTIONS:
         _TRAIT_FUNCTIONS[trait](response, random)
-
-
-_OMITTED_HEADERS: dict[str, tuple[str, ...]] = {
-    "date-only": ("tag",),
-    "tag-only": ("date",),
-    "neither": ("tag", "date"),
-    "date-now": ("tag", "length"),
-    "date-now-tagged": ("length",),
-    "date-frozen": ("tag", "length"),
-    "tag-frozen": ("length",),
-    "session-id": ("tag", "length"),
-    "counter": ("length",),
-    "weak-tags": ("length",),  # compressed on the fly
-    "gzip-tags": ("date", "length"),
-    "malformed-dates": ("tag",),
-    "variants": ("length",),
-    "digests": ("tag", "length"),
-    "length-only": ("tag",),
-    "cached": ("tag", "date"),
-}
 
 
 def _inode_tags(response: SimulatedResponse, random: Random) -> None:
@@ -268,17 +278,6 @@ _TRAIT_FUNCTIONS: dict[str, Callable[[SimulatedResponse, Random], None]] = {
     "digests": _digests,
     "cached": _cached,
 }
-
-
-_START_TIME = 1_700_000_000  # seconds since the epoch; arbitrary
-_DAY_SECONDS = 86_400
-_VISIT_INTERVAL = 2 * _DAY_SECONDS  # as in the study
-_JITTER = 3 * 3600  # maximum delay of a visit in seconds
-_SIZES = (7.5, 1.2)  # log-normal distribution of body sizes: median 1.8 kB, mean 3.7 kB, as in the study
-_SAME_SIZE_SHARE = 0.02  # changes that keep the body size
-_UNCHANGING_SHARE = 0.35  # pages that never change
-_RATES = (-2.0, 1.2)  # log-normal distribution of changes per visit of the others; as in the study, 1 pair in 9 changed
-_HEADER_BYTES = 350
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +404,7 @@ def _simulate_visit(
     head = replace(visit, digest=None, text_digest=None)
     if trait == "head-differs":
         head = replace(head, etag=None, content_length=None)
-    return SimulatedVisit(visit, head, response.size + _HEADER_BYTES, False, unsolicited)
+    return SimulatedVisit(visit, head, response.size + HEADER_BYTES, False, unsolicited)
 
 
 def _add_not_modified(visits: list[SimulatedVisit], trait: str) -> list[SimulatedVisit]:
@@ -422,7 +421,3 @@ def _add_not_modified(visits: list[SimulatedVisit], trait: str) -> list[Simulate
             replace(this, not_modified=is_not_modified and (previous.etag or previous.last_modified) is not None)
         )
     return compared
-
-
-HEADER_BYTES = _HEADER_BYTES
-"""Size of the headers of a response in bytes."""

@@ -24,6 +24,15 @@ MAX_LINES = 10**12
 """Plausibility limit, which exceeds the index of any archive."""
 _COMPRESSION_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
 
+MAX_QUERIES = 10**8
+_SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
+_SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
+_BATCH_URLS = 100_000
+_MAX_TRIES = 40
+"""Attempts to generate URLs that are not in the index, before giving up on an index that contains nearly all of
+them.
+"""
+
 
 class BytesWriter(Protocol):
     """A binary file opened for writing, or a similar object."""
@@ -122,16 +131,6 @@ def _read_urls(options: SynthIndexOptions, problems: Problems) -> _core.SynthUrl
     if urls.is_empty:
         raise InputError(f"{name}: there is no address in it: expected one a line, or give the column")
     return urls
-
-
-MAX_QUERIES = 10**8
-_SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
-_SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
-_BATCH_URLS = 100_000
-_MAX_TRIES = 40
-"""Attempts to generate URLs that are not in the index, before giving up on an index that contains nearly all of
-them.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

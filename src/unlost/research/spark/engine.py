@@ -47,6 +47,9 @@ PART_BYTES = 64 << 20
 """Size of the partial rows of a part: some seconds of work, which are repeated if an executor is lost."""
 MAX_PARTS = 20_000
 
+_TASKS_PER_RANGE = 1 << 22
+"""Upper bound for the number of tasks of a checkpoint range."""
+
 
 def choose_part_count(size: int, at_least: int) -> int:
     """Return the number of parts for `size` bytes: at least one per processor (`at_least`), unless the data is tiny.
@@ -103,10 +106,6 @@ def _unit_start(key: bytes, level: CutLevel) -> bytes | None:
         return host[1] if host else None
     domain = _DOMAIN.match(key)
     return domain[0] if domain else None
-
-
-_TASKS_PER_RANGE = 1 << 22
-"""Upper bound for the number of tasks of a checkpoint range."""
 
 
 class SplitTask(Protocol):

@@ -28,6 +28,9 @@ _BATCH_BYTES = 4 << 20
 """Approximate size of an Arrow batch."""
 _INVALID_REPORT = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
 
+MAX_TASK_SAMPLES = 64
+"""Number of keys sampled by a task."""
+
 
 class PartialRow(NamedTuple):
     """A chunk of a partial result.
@@ -159,10 +162,6 @@ def write_batches(rows: Iterable[PartialRow]) -> Iterator[Any]:
             buffer, size = [], 0
     if buffer:
         yield batch(buffer)
-
-
-MAX_TASK_SAMPLES = 64
-"""Number of keys sampled by a task."""
 
 
 @contextmanager

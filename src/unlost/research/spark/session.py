@@ -46,6 +46,27 @@ _NO_FILE_SYSTEM = re.compile(
 )
 _NO_COLUMN = re.compile(r"column[^`]*`([^`]+)`(?:`| )? ?cannot be resolved|with name `([^`]+)` cannot be resolved")
 
+_CONNECT_SECONDS = 5
+"""Timeout for the connection to the master; Spark itself would retry for minutes."""
+_EXECUTOR_SECONDS = 120
+"""Timeout for the first task; clusters that start machines on demand need about a minute."""
+_LOCAL_MASTER = re.compile(r"local(-cluster)?(\[.*\])?")
+_CONF = {
+    "spark.app.name": "unlost",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    # Limit batches by bytes: the default of 10,000 rows of about 1 MiB each would be too large.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # A missing file is an error: a map without its captures would have false negatives.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # Partitions must correspond to parts: adaptive execution would coalesce them.
+    "spark.sql.adaptive.enabled": "false",
+}
+
 
 @contextmanager
 def translate_spark_errors() -> Iterator[None]:
@@ -114,28 +135,6 @@ def raise_task_failures(task_reports: list[TaskReport]) -> None:
     for name, message in failures:
         error_class = getattr(errors, name, InputError)
         raise (error_class if error_class in (errors.UsageError, InputError) else InputError)(message)
-
-
-_CONNECT_SECONDS = 5
-"""Timeout for the connection to the master; Spark itself would retry for minutes."""
-_EXECUTOR_SECONDS = 120
-"""Timeout for the first task; clusters that start machines on demand need about a minute."""
-_LOCAL_MASTER = re.compile(r"local(-cluster)?(\[.*\])?")
-_CONF = {
-    "spark.app.name": "unlost",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.sql.session.timeZone": "UTC",
-    # Limit batches by bytes: the default of 10,000 rows of about 1 MiB each would be too large.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # A missing file is an error: a map without its captures would have false negatives.
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    # Partitions must correspond to parts: adaptive execution would coalesce them.
-    "spark.sql.adaptive.enabled": "false",
-}
 
 
 @contextmanager
