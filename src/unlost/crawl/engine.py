@@ -60,11 +60,16 @@ async def crawl(
     Args:
         config: What to crawl.
         folder: Gets `state.sqlite` and, if `write_warcs`, `warc/`. Created if missing; its parent must exist.
+        clock: The source of time; the system's clock by default.
         contact: Email address or URL for site operators, sent in User-Agent. Without it, delays are doubled.
+        write_warcs: Whether to store responses in WARC files.
         on_event: Called with each event and its details; docs/crawl.md lists the events.
         should_stop: Polled; the crawl stops gracefully once it returns True.
+        timeouts: Limits of one fetch.
         max_wait: Longest wait in seconds that a host may demand by Retry-After; beyond it, the host is suspended
             until a later run.
+        use_proxies: Whether to use the proxies of the environment.
+        resolver: Resolves host names; the system's resolver by default.
         warc_bytes: Size in bytes at which a WARC file is closed and the next one begun.
 
     Raises:

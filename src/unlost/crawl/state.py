@@ -250,8 +250,8 @@ class CrawlState(FetchState):
         remaining = list(dict.fromkeys(values))
         for start in range(0, len(remaining), _MAX_SQL_VARIABLES):
             batch = remaining[start : start + _MAX_SQL_VARIABLES]
-            marks = ", ".join("?" * len(batch))
-            sql = f"SELECT {column}, max(id) FROM address WHERE {column} IN ({marks}) GROUP BY {column}"  # noqa: S608
+            placeholders = ", ".join("?" * len(batch))
+            sql = f"SELECT {column}, max(id) FROM address WHERE {column} IN ({placeholders}) GROUP BY {column}"  # noqa: S608
             ids.update(self._execute(sql, batch))
         return ids
 
@@ -451,12 +451,12 @@ def read_resources(folder: Path) -> Iterator[LiveResource]:
 
 
 def _parse_resource(folder: Path, row: tuple[object, ...]) -> LiveResource:
-    (uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops, linked_from, in_sitemap,
+    (uri, key, outcome, status, mime, length, digest, seen, last_modified, redirect, hops, linked_from, in_sitemap,
      noarchive, cache_control, etag, reason, truncated, file, offset) = map(decode_text, row)  # fmt: skip
-    is_queued = standing == QUEUED_STATUS
+    is_queued = outcome == QUEUED_STATUS
     try:
         return LiveResource(
-            require_text(uri), require_text(key), CrawlOutcome.EXCLUDED if is_queued else CrawlOutcome(standing),
+            require_text(uri), require_text(key), CrawlOutcome.EXCLUDED if is_queued else CrawlOutcome(outcome),
             status, mime,
             length, digest, seen, last_modified, redirect, hops, linked_from, bool(in_sitemap), bool(noarchive),
             cache_control, etag, "not-visited" if is_queued else reason, truncated, file, offset,

@@ -194,10 +194,10 @@ class ArchiveHttpClient:
 
         trace = pending.trace = RequestTrace(permit.mark_connecting, on_sent)
         loop = asyncio.get_running_loop()
-        begun = loop.time()
+        started_at = loop.time()
         try:
             headers = self._headers(pending, url, archive)
-            until = begun + pending.seconds_left
+            until = started_at + pending.seconds_left
             until_close = pending.request.until_close
             async with HttpExchange(
                 pool, url, headers, trace, self._timeouts, until, archive.id, until_close=until_close
@@ -208,23 +208,23 @@ class ArchiveHttpClient:
                 await self._record_response(archive, stream, origin, pending, is_own_host=is_own_host)
                 response = await self._interpret(archive, stream, permit, is_own_host, pending.request)
                 if response is None:
-                    limiter.record_throttling(begun, loop.time())
+                    limiter.record_throttling(started_at, loop.time())
                 else:
-                    limiter.record_response(begun, responded_at)
+                    limiter.record_response(started_at, responded_at)
                 return response
         except asyncio.CancelledError:
-            limiter.record_abandoned(begun, loop.time())
+            limiter.record_abandoned(started_at, loop.time())
             raise
         except FailedError as error:
             if error.kind in _CONGESTION_KINDS:
-                limiter.record_failure(begun, loop.time(), of_page=error.kind == "status")
+                limiter.record_failure(started_at, loop.time(), of_page=error.kind == "status")
             if is_own_host:
                 await self._record_failure(archive, host_port, error, pending, permit)
             self.connectivity.raise_if_offline()
             raise
         finally:
             permit.release()
-            pending.seconds_left -= loop.time() - begun
+            pending.seconds_left -= loop.time() - started_at
 
     def _limiter(self, host_port: HostPort, *, is_registered: bool) -> ConcurrencyLimiter:
         limiters: MutableMapping[HostPort, ConcurrencyLimiter] = (

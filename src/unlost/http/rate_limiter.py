@@ -124,7 +124,7 @@ class RateLimiter:
     async def _acquire_permit(
         self, archive: Archive, kind: RequestKind, slot: SlotSemaphore, wait_budget: WaitBudget
     ) -> Permit:
-        begun = self._clock.now()
+        started_at = self._clock.now()
         slot_seconds = wait_budget.seconds if wait_budget.slot_seconds is None else wait_budget.slot_seconds
         if self._is_unlimited(archive):
             # No count and no interval apply: a slot is enough.
@@ -132,7 +132,7 @@ class RateLimiter:
             permit = None
             try:
                 if self._is_unlimited(archive):
-                    permit = Permit(begun, False, None, slot)
+                    permit = Permit(started_at, False, None, slot)
                     return permit
             finally:
                 if permit is None:
@@ -142,9 +142,11 @@ class RateLimiter:
         await self._acquire(queue, archive, wait_budget.seconds, slot, slot_seconds)
         permit = None
         try:
-            permit = await self._wait_for_admission(archive, kind, queue, slot, begun + wait_budget.seconds, slot_until)
+            permit = await self._wait_for_admission(
+                archive, kind, queue, slot, started_at + wait_budget.seconds, slot_until
+            )
         finally:
-            wait_budget.seconds -= self._clock.now() - begun
+            wait_budget.seconds -= self._clock.now() - started_at
             if permit is None:
                 queue.release()
         return permit

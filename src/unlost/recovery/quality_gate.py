@@ -71,10 +71,12 @@ class SiteContext:
 
     def _earlier_pages(self, page: PageResponse) -> tuple[ReferencePage, ...]:
         """Return earlier pages: those with the same URL first, then the oldest."""
-        here = page_identity(page.uri)
+        identity = page_identity(page.uri)
         before = [known for known in self._good_pages.values() if known.datetime < page.datetime]
         return tuple(
-            sorted(before, key=lambda known: (page_identity(known.uri) != here, known.datetime))[:_MAX_CONTEXT_PAGES]
+            sorted(before, key=lambda known: (page_identity(known.uri) != identity, known.datetime))[
+                :_MAX_CONTEXT_PAGES
+            ]
         )
 
 

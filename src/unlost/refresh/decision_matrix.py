@@ -105,8 +105,8 @@ class DecisionMatrix:
         """Return the matrix with all other cells set to zero."""
         mask = [name in cells for name in MATRIX_CELLS]
         return DecisionMatrix(
-            tuple(count if keep else 0 for count, keep in zip(self.changed, mask, strict=True)),
-            tuple(count if keep else 0 for count, keep in zip(self.unchanged, mask, strict=True)),
+            tuple(count if is_selected else 0 for count, is_selected in zip(self.changed, mask, strict=True)),
+            tuple(count if is_selected else 0 for count, is_selected in zip(self.unchanged, mask, strict=True)),
         )
 
 

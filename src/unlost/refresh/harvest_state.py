@@ -315,7 +315,7 @@ class HarvestState(FetchState):
             visit,
             final,
             size,
-            ours,
+            is_ours,
             sketch,
             capture_json,
             outcome,
@@ -329,7 +329,7 @@ class HarvestState(FetchState):
                 text = None
                 if isinstance(sketch, bytes) and last_visit.text_digest is not None:
                     text = PageTextSketch(last_visit.text_digest, struct.unpack(f">{len(sketch) // 8}Q", sketch))
-                snapshot = PageSnapshot(last_visit, capture, require_text(final), size, bool(ours), text)  # type: ignore[arg-type]
+                snapshot = PageSnapshot(last_visit, capture, require_text(final), size, bool(is_ours), text)  # type: ignore[arg-type]
             parsed_intervals = self._parse_intervals(intervals)
             return HarvestPage(
                 int(page_id), require_text(uri), require_text(key), int(tries),  # type: ignore[call-overload]

@@ -41,9 +41,9 @@ class PageTextSketch:
 
     def _resemblance(self, other: "PageTextSketch") -> float:
         """Return the estimated Jaccard similarity of the shingles."""
-        mine, theirs = set(self.sketch), set(other.sketch)
-        smallest = sorted(mine | theirs)[: min(_SKETCH_SIZE, max(len(mine), len(theirs)))]
-        return sum(one in mine and one in theirs for one in smallest) / len(smallest) if smallest else 0.0
+        own, others = set(self.sketch), set(other.sketch)
+        smallest = sorted(own | others)[: min(_SKETCH_SIZE, max(len(own), len(others)))]
+        return sum(one in own and one in others for one in smallest) / len(smallest) if smallest else 0.0
 
 
 def sketch_page_text(body: bytes, mime: str | None, uri: str) -> PageTextSketch | None:

@@ -182,12 +182,12 @@ def _body_predicate(request: HarvestRequest) -> bool | Callable[[int, PageHeader
     if wants_body is None:
         return True
 
-    def is_wanted(status: int, headers: PageHeaders) -> bool:
+    def wants_response_body(status: int, headers: PageHeaders) -> bool:
         return not 200 <= status < 300 or wants_body(
             visit_from_headers(request.uri, 0, status, lowercase_names(headers))
         )
 
-    return is_wanted
+    return wants_response_body
 
 
 def _redirect_target(response: FetchResponse) -> str | None:
