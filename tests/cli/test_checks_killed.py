@@ -106,7 +106,7 @@ def running(killer: RequestKiller) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Prepare to start commands."""
-    with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
+    with commands("unlost.cli.check", "unlost.cli.watch", "unlost.archives.memento") as ready:
         yield ready
 
 
