@@ -108,7 +108,7 @@ def servers(killer: RequestKiller) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def command_starter() -> Iterator[Commands]:
     """Prepare to start commands."""
-    with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
+    with commands("unlost.cli.check", "unlost.cli.watch", "unlost.archives.memento") as ready:
         yield ready
 
 

@@ -20,13 +20,17 @@ def _kinds_in_python() -> Iterator[tuple[str, Path]]:
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """Return what may be a kind: the first arguments of a call, or the keys of a KINDS table."""
+    """Return what may be a kind: the first arguments of a call, or the keys of a table of kinds."""
     found: list[ast.expr | None] = []
     called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
     if isinstance(node, ast.Call) and called in REPORTING_CALLS:
         at = 1 if called == "UriError" else 0
         found += node.args[at : at + 1]
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _name(node.targets[0]) == "KINDS":
+    if (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Dict)
+        and _name(node.targets[0]) == "URL_LIST_PROBLEM_KINDS"
+    ):
         found += node.value.keys
     return [each.value for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)]
 
@@ -36,7 +40,7 @@ def _name(node: ast.expr) -> str | None:
 
 
 def _kinds_in_rust() -> Iterator[tuple[str, Path]]:
-    reported = re.compile(r'(?:report|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
+    reported = re.compile(r'(?:report|reject|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
     returned = re.compile(r'=> "([a-z]+(?:-[a-z]+)*)",')
     for folder in ("checksum", "index", "input", "memento", "mementomap", "uri", "warc"):
         for file in sorted((ROOT / "rust" / "unlost-core" / "src" / folder).rglob("*.rs")):

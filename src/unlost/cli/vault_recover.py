@@ -156,20 +156,19 @@ def print_recovery(result: "VaultRecovery", collector: "BlockCollector") -> None
     for name in result.unpacked.refused[:_MAX_LINES]:
         say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
     _say_rest(len(result.unpacked.refused), "names refused")
-    for incomplete in result.newer_incomplete[:_MAX_LINES]:
+    for segment in result.newer_incomplete[:_MAX_LINES]:
         say(
-            f"{_name(incomplete)}: a newer version was seen, {incomplete.missing:,} blocks short; "
+            f"{_name(segment)}: a newer version was seen, {segment.missing:,} blocks short; "
             "the last whole one was taken",
             level="note",
         )
     _say_rest(len(result.newer_incomplete), "newer versions, each some blocks short")
-    for incomplete in result.incomplete[:_MAX_LINES]:
-        found = f"{incomplete.found:,} of {incomplete.needed:,} blocks"
-        text = f"{_name(incomplete)}: {found}: {incomplete.missing:,} more are needed"
-        if incomplete.pages:
-            named_pages = ", ".join(incomplete.pages[:_MAX_PAGES])
-            ellipsis = " …" if len(incomplete.pages) > _MAX_PAGES else ""
-            text += f", of any of {len(incomplete.pages):,} pages: {named_pages}{ellipsis}"
+    for segment in result.incomplete[:_MAX_LINES]:
+        text = f"{_name(segment)}: {segment.found:,} of {segment.needed:,} blocks: {segment.missing:,} more are needed"
+        if segment.pages:
+            named_pages = ", ".join(segment.pages[:_MAX_PAGES])
+            ellipsis = " …" if len(segment.pages) > _MAX_PAGES else ""
+            text += f", of any of {len(segment.pages):,} pages: {named_pages}{ellipsis}"
         say(text, level="warning")
     if result.incomplete and result.manifest is None:
         say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
