@@ -12,7 +12,7 @@ from tests.uri import hostile
 from unlost import uri
 from unlost.errors import UriError
 
-# The kinds of difference that docs/uri.md explains, each with how to recognise it in the URL.
+# The kinds of difference that docs/formats.md explains, each with how to recognise it in the URL.
 KINDS = {
     "escaped question mark": re.compile(r"[^?]*%(25)*3f", re.IGNORECASE),
     "backslash": re.compile(r"[^?]*(\\|%(25)*5c)", re.IGNORECASE),
@@ -28,11 +28,11 @@ HOSTILE_KINDS = {
     "IDNA 2003": re.compile(r"https?://(straße|faß|ς)\.", re.IGNORECASE),
     "IPv6": re.compile(r"https?://\[::"),
     "IPv4 in hexadecimal": re.compile(r"https?://0x7f\.1"),
-    "hosts that are no addresses": re.compile(r"https?://(1\.2\.3\.4\.5|256\.1\.1\.1|a%20b|xn--a\.|a\u200db)"),
+    "invalid hosts": re.compile(r"https?://(1\.2\.3\.4\.5|256\.1\.1\.1|a%20b|xn--a\.|a\u200db)"),
     "port 0": re.compile(r"https?://[^/]*:0/"),
-    "comma and the like in labels": re.compile(r"https?://a[,()!b]+\.com"),
+    "punctuation in labels": re.compile(r"https?://a[,()!b]+\.com"),
 }
-LOST = ("hosts that are no addresses", "comma and the like in labels", "no host")
+LOST = ("invalid hosts", "punctuation in labels", "no host")
 
 
 @pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.long)], ids=["every tenth", "all"])
@@ -48,15 +48,16 @@ def surts_of_surt(urls: list[str]) -> list[str]:
 
 
 def documented() -> list[list[str]]:
-    """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
-    section = (Path(__file__).parents[2] / "docs" / "uri.md").read_text().split("## Agreement with `surt`")[1]
+    """Return the rows of the tables below "Agreement with `surt`" in docs/formats.md, cell by cell."""
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    section = page.split("### Agreement with `surt`")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     return [row for row in rows if row[0] != "kind" and not row[0].startswith("---")]
 
 
 @pytest.mark.real_data
 def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> None:
-    """At least 99.9 % are equal; the others are of the kinds and numbers in docs/uri.md."""
+    """At least 99.9 % are equal; the others are of the kinds and numbers in docs/formats.md."""
     ours = uri.surt_many(urls)
     different = [(url, our, their) for url, our, their in zip(urls, ours, surts_of_surt, strict=True) if our != their]
     assert len(urls) > 110_000
@@ -73,7 +74,7 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
 
 
 def test_documented_differences_are_real() -> None:
-    """Each example in docs/uri.md has the documented results of `surt` and unlost."""
+    """Each example in docs/formats.md has the documented results of `surt` and unlost."""
     examples = [row[-4:-1] for row in documented() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
     addresses, surts_of_surt, ours = (list(column) for column in zip(*examples, strict=True))
     assert len(examples) >= 10
@@ -95,7 +96,7 @@ def test_pages_indexed_by_surt_are_found(urls: list[str], surts_of_surt: list[st
 
 
 def test_every_difference_on_hostile_urls_is_documented() -> None:
-    """With its kind, in docs/uri.md."""
+    """With its kind, in docs/formats.md."""
     surts_of_surt = neighbour.surts(hostile.URLS)[0]
     kinds = {**HOSTILE_KINDS, **KINDS}
     named = {row[0] for row in documented()}
@@ -107,7 +108,7 @@ def test_every_difference_on_hostile_urls_is_documented() -> None:
 
 
 def test_hostile_pages_indexed_by_surt_are_found() -> None:
-    """By their key or an alternative key, except for the kinds that docs/uri.md marks as lost."""
+    """By their key or an alternative key, except for the kinds that docs/formats.md marks as lost."""
     lost = set()
     for url, their in zip(hostile.URLS, neighbour.surts(hostile.URLS)[0], strict=True):
         (our,) = uri.key_many([url])

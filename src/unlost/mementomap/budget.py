@@ -139,7 +139,7 @@ class MapBudget:
 class MissPrior:
     """Prior distribution of requests for pages that are not held, used before query logs have been read.
 
-    Fitted on held-out pages of real URL lists; see docs/budget.md.
+    Fitted on held-out pages of real URL lists; see docs/map.md.
 
     Attributes:
         page_discount: Subtracted from the number of keys under a node: a single page does not indicate others.
@@ -228,7 +228,7 @@ def compact_to_budget(
 ) -> BudgetReport:
     """Write a map within the budget that covers every page that the source covers.
 
-    Of all such maps, it has the lowest estimated number of wrong answers; docs/budget.md explains how. The result
+    Of all such maps, it has the lowest estimated number of wrong answers; docs/map.md explains how. The result
     depends only on the map, the queries and the options. Files are replaced atomically.
 
     Raises:

@@ -37,7 +37,7 @@ __all__ = [
 MAX_URI_BYTES = _core.MAX_URI_BYTES
 """Longer URLs are rejected as `too-long`. Chromium does not navigate to URLs of more than 2 MB."""
 RULE_SETS = _core.RULE_SETS
-"""Names of the rule sets; docs/uri.md describes them."""
+"""Names of the rule sets; docs/formats.md describes them."""
 DEFAULT_RULES = RULE_SETS[0]
 """`wayback`, the rules of Wayback and pywb indexes."""
 POLICIES = _core.POLICIES
@@ -142,7 +142,7 @@ def key_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[st
 def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
     """Return the keys that other tools compute for a URL where they differ from `key`; usually none.
 
-    A look-up that finds nothing under a page's key should try these. docs/uri.md lists the differences.
+    A look-up that finds nothing under a page's key should try these. docs/formats.md lists the differences.
 
     >>> alternative_keys("http://faß.de/"), alternative_keys("http://example.com/")
     (['de,fass)/'], [])
