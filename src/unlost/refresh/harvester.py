@@ -422,7 +422,7 @@ async def harvest(
     origins that the user named.
 
     Args:
-        on_event: Called with each event and its details; docs/harvest.md lists the events.
+        on_event: Called with each event and its details; docs/refresh.md lists the events.
         should_stop: Polled; the run stops gracefully once it returns True.
 
     Raises:
