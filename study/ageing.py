@@ -56,7 +56,7 @@ def main() -> None:
     chapter.line(
         f"A filter knows nothing of what is new: it finds {filtered['new']:.1%} of it, where the wildcards of weights "
         f"4, 1 find {wild['new']:.1%} and deny {wild['denied']:.1%} of the rest. Hence the age at which filters are "
-        "not believed any more ([ageing.md](map.md#age)): until then a filter, after that the map."
+        "not believed any more ([how maps age](map.md#age)): until then a filter, after that the map."
     )
     chapter.finish()
 

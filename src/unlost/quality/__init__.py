@@ -1,7 +1,7 @@
 """Detects pages that are not what they seem to be: soft 404s, parked domains, hijacked sites, walls, archive errors.
 
 The rules look at text, title, structure, URL and headers of a page, and at reference pages of its site. Nothing is
-requested. docs/verdicts.md lists the rules and how well they work.
+requested. docs/pages.md lists the rules and how well they work.
 
 Modules, in reading order:
 - `page`: the page to classify, reference pages, the parsed page, and the verdict.
