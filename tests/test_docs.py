@@ -65,9 +65,9 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert doctest.DocTestRunner(optionflags=_FLAGS).run(test).failed == 0
 
 
-def test_readme_and_uri_page_have_examples() -> None:
+def test_readme_and_formats_page_have_examples() -> None:
     """Of commands."""
-    assert {"README.md", "uri.md"} <= {page for page, _, _ in EXAMPLES}
+    assert {"README.md", "formats.md"} <= {page for page, _, _ in EXAMPLES}
     assert {"README.md", "python.md", "testing.md"} <= {page.name for page in PYTHON}
 
 

@@ -41,7 +41,7 @@ def test_harvest_guide_shows_the_output(tmp_path: Path) -> None:
         version = (edited + int(number)) // 3  # a third of the pages changes each time
         return Page(f"<p>{version} {number}".encode() + b" word" * 4_000, 200, {"etag": f'"{version}"'})
 
-    first, learn, again, due = examples("harvest.md")
+    first, learn, again, due = examples("refresh.md")
     with run_in_background(serve_live_site(answer)) as site:
         (tmp_path / "pages.txt").write_text("".join(f"{site.url}/{number}\n" for number in range(PAGES)))
         assert_shown(first[1], run(tmp_path, [*first[0], *QUICK]))

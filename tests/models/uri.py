@@ -1,6 +1,6 @@
 """Python model of `unlost.uri`: simple consecutive steps, independent of `unlost._core`.
 
-It reads http and https URLs as described in docs/uri.md, by string operations and the standard library. It does not
+It reads http and https URLs as described in docs/formats.md, by string operations and the standard library. It does not
 reject invalid hosts.
 """
 

@@ -67,7 +67,7 @@ def test_verdict_reason_is_printable_line() -> None:
 
 
 def test_held_out_pages_have_known_errors() -> None:
-    """The results after one inspection are fixed; docs/verdicts.md has the figures from before."""
+    """The results after one inspection are fixed; docs/pages.md has the figures from before."""
     missed = [
         each.name for each, verdict in classified_held_out() if each.label in BAD and not is_detected(each, verdict)
     ]

@@ -12,7 +12,7 @@ from tests.uri import hostile
 from unlost import uri
 from unlost.errors import UriError
 
-# The kinds of difference that docs/uri.md explains, each with how to recognise it in the URL.
+# The kinds of difference that docs/formats.md explains, each with how to recognise it in the URL.
 KINDS = {
     "escaped question mark": re.compile(r"[^?]*%(25)*3f", re.IGNORECASE),
     "backslash": re.compile(r"[^?]*(\\|%(25)*5c)", re.IGNORECASE),
@@ -28,11 +28,11 @@ HOSTILE_KINDS = {
     "IDNA 2003": re.compile(r"https?://(straße|faß|ς)\.", re.IGNORECASE),
     "IPv6": re.compile(r"https?://\[::"),
     "IPv4 in hexadecimal": re.compile(r"https?://0x7f\.1"),
-    "hosts that are no addresses": re.compile(r"https?://(1\.2\.3\.4\.5|256\.1\.1\.1|a%20b|xn--a\.|a\u200db)"),
+    "invalid hosts": re.compile(r"https?://(1\.2\.3\.4\.5|256\.1\.1\.1|a%20b|xn--a\.|a\u200db)"),
     "port 0": re.compile(r"https?://[^/]*:0/"),
-    "comma and the like in labels": re.compile(r"https?://a[,()!b]+\.com"),
+    "punctuation in labels": re.compile(r"https?://a[,()!b]+\.com"),
 }
-LOST = ("hosts that are no addresses", "comma and the like in labels", "no host")
+LOST = ("invalid hosts", "punctuation in labels", "no host")
 
 
 @pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.long)], ids=["every tenth", "all"])
@@ -49,14 +49,15 @@ def surts_of_surt(urls: list[str]) -> list[str]:
 
 def documented_rows() -> list[list[str]]:
     """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
-    section = (Path(__file__).parents[2] / "docs" / "uri.md").read_text().split("## Agreement with `surt`")[1]
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    section = page.split("### Agreement with `surt`")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     return [row for row in rows if row[0] != "kind" and not row[0].startswith("---")]
 
 
 @pytest.mark.real_data
 def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> None:
-    """At least 99.9 % are equal; the others are of the kinds and numbers in docs/uri.md."""
+    """At least 99.9 % are equal; the others are of the kinds and numbers in docs/formats.md."""
     ours = uri.surt_many(urls)
     different = [(url, our, their) for url, our, their in zip(urls, ours, surts_of_surt, strict=True) if our != their]
     assert len(urls) > 110_000
@@ -109,7 +110,7 @@ def test_every_difference_on_hostile_urls_is_documented() -> None:
 
 
 def test_hostile_pages_indexed_by_surt_are_found() -> None:
-    """By their key or an alternative key, except for the kinds that docs/uri.md marks as lost."""
+    """By their key or an alternative key, except for the kinds that docs/formats.md marks as lost."""
     lost = set()
     for url, their in zip(hostile.URLS, reference.compute_surts(hostile.URLS)[0], strict=True):
         (our,) = uri.key_many([url])

@@ -369,7 +369,7 @@ class WarcFilesClient:
         return await self._index.query(lambda index: index.last_date(key))
 
     async def problems(self) -> Problems:
-        """Return what could not be read in the files: kinds as in docs/warc.md, and `unreadable` files."""
+        """Return what could not be read in the files: kinds as in docs/formats.md, and `unreadable` files."""
         return await self._index.query(WarcFileIndex.problems)
 
     async def _list_captures(self, low: str, high: str, span: tuple[str, str]) -> AsyncIterator[Capture]:

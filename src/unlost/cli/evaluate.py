@@ -104,7 +104,7 @@ def command(
 
     Each is made from the index and asked every question: how many it takes for held (predicted), how many of those are
     (present), precision, accuracy and recall with their 95 % intervals, and what it costs. A recall below 1 means that
-    a page that is held was denied: the first is named, and the exit code is 1. docs/evaluate.md explains the columns.
+    a page that is held was denied: the first is named, and the exit code is 1. docs/map.md explains the columns.
     On a cluster, indexes are whatever Spark has addresses for; docs/scale.md says more.
     """
     cluster = spark_config(engine, master, spark_conf, keep)

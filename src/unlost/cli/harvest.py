@@ -251,7 +251,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the
     Without a URL and --urls, all pages that DIR knows are visited. Without a scheme everything is downloaded, and what
     is the same is kept as a revisit. The log in DIR, visits.ndjson, is what `unlost refresh learn` learns from. The
     exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
-    to its end. docs/harvest.md explains it.
+    to its end. docs/refresh.md explains it.
     """
     if options["warcs"] is not None and not options["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")

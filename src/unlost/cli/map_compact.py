@@ -225,7 +225,7 @@ def compact(
 
     Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
     compacting once would have given. With --budget the roll-ups are chosen so that the map fits, and answers as few
-    questions wrongly as can be; docs/budget.md explains how.
+    questions wrongly as can be; docs/map.md explains how.
     """
     reject_stdout_conflict(output, json)
     reject_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)

@@ -34,7 +34,7 @@ def read_index_rows(
 ) -> Iterator[IndexRow]:
     """Yield the rows of a CDX or CDXJ file (plain, gzip or zstd), or of a ZipNum given by its `.idx`, in order.
 
-    Invalid lines are counted in `problems` (kinds: docs/index.md) and skipped.
+    Invalid lines are counted in `problems` (kinds: docs/formats.md) and skipped.
 
     Args:
         path: The index.

@@ -233,7 +233,7 @@ def compact_to_budget(
 ) -> BudgetReport:
     """Write a map within the budget that covers every page that the source covers.
 
-    Of all such maps, it has the lowest estimated number of wrong answers; docs/budget.md explains how. The result
+    Of all such maps, it has the lowest estimated number of wrong answers; docs/map.md explains how. The result
     depends only on the map, the queries and the options. Files are replaced atomically.
 
     Raises:

@@ -23,7 +23,7 @@ REBUILD_AFTER_DAYS = 7
 Measured by `make bench-ageing` on 362,957 links with real dates, over four days of 2012 and 2013: a week after its
 build, a map with a filter of 8 bits misses 1.8 % of the pages held by then, and its precision is 99 %; after two weeks
 98 %, after a month 96 %. That collection grew by 1.8 % a week. What counts is the share of new pages, so slower growth
-allows a longer interval. docs/ageing.md has the table."""
+allows a longer interval. docs/map.md has the table."""
 
 
 DEFAULT_MAX_FILTER_AGE = timedelta(days=REBUILD_AFTER_DAYS)

@@ -1,7 +1,7 @@
 """Predicts which pages have changed since the last visit, and revisits only these.
 
 A policy is learned from a log of earlier visits, decides by ETag, Last-Modified and other headers, and is checked by
-audits. docs/refresh.md describes the log, the policy and the estimates; docs/harvest.md describes harvests.
+audits. docs/refresh.md describes the log, the policy, the estimates and harvests.
 
 Modules, in reading order:
 

@@ -38,7 +38,7 @@ __all__ = [
 MAX_URI_BYTES = _core.MAX_URI_BYTES
 """Longer URLs are rejected as `too-long`. Chromium does not navigate to URLs of more than 2 MB."""
 RULE_SETS = _core.RULE_SETS
-"""Names of the rule sets; docs/uri.md describes them."""
+"""Names of the rule sets; docs/formats.md describes them."""
 DEFAULT_RULES = RULE_SETS[0]
 """`wayback`, the rules of Wayback and pywb indexes."""
 POLICIES = _core.POLICIES

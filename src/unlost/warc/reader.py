@@ -1,7 +1,7 @@
 """Reads WARC 0.17 to 1.1 and ARC files (plain, gzip or zstd).
 
-Yields captures in bounded memory, and opens single records with their bodies. docs/warc.md describes what is read, and
-the kinds of problems.
+Yields captures in bounded memory, and opens single records with their bodies. docs/formats.md describes what is read
+and the kinds of problems.
 """
 
 import io

@@ -5,7 +5,7 @@ use super::gzip::Damage;
 /// One problem in an archive file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The error code, used for counting; listed in docs/warc.md.
+    /// The error code, used for counting; listed in docs/formats.md.
     pub kind: &'static str,
     /// The offset in the file: of the record, of its member if the file is compressed, or of the garbage.
     pub offset: u64,
