@@ -87,5 +87,5 @@ def test_invalid_plot_path_is_rejected_early(tmp_path: Path, monkeypatch: pytest
 
 def test_only_plots_imports_matplotlib() -> None:
     """Other commands neither wait for it nor need it."""
-    code = "import sys; import unlost.cli.overlap_run, unlost.cli.watch_run; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys; import unlost.cli.overlap, unlost.cli.watch; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
