@@ -72,7 +72,7 @@ class UriError(InputError):
 
     Attributes:
         kind: Error code: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `nested`,
-            `foreign-scheme`. docs/uri.md describes them.
+            `foreign-scheme`. docs/formats.md describes them.
     """
 
     def __init__(self, message: str, kind: str) -> None:

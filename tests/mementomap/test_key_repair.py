@@ -85,7 +85,7 @@ def test_repaired_keys_cause_no_false_positives(tmp_path: Path) -> None:
 
 
 def test_hostile_urls_of_surt_index_are_found(tmp_path: Path) -> None:
-    """All URLs are found, except the kinds documented as lost in docs/uri.md."""
+    """All URLs are found, except the kinds documented as lost in docs/formats.md."""
     keys = reference.compute_surts(hostile.URLS)[0]
     index = write_index(tmp_path / "index", sorted(zip(keys, hostile.URLS, strict=True)))
     report = build_map([index], tmp_path / "map")

@@ -48,7 +48,7 @@ def surts_of_surt(urls: list[str]) -> list[str]:
 
 
 def documented_rows() -> list[list[str]]:
-    """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
+    """Return the rows of the tables below "Agreement with `surt`" in docs/formats.md, cell by cell."""
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     section = page.split("### Agreement with `surt`")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
@@ -74,7 +74,7 @@ def test_wayback_agrees_with_surt(urls: list[str], surts_of_surt: list[str]) -> 
 
 
 def test_documented_differences_are_real() -> None:
-    """Each example in docs/uri.md has the documented results of `surt` and unlost."""
+    """Each example in docs/formats.md has the documented results of `surt` and unlost."""
     examples = [row[-4:-1] for row in documented_rows() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
     addresses, surts_of_surt, ours = (list(column) for column in zip(*examples, strict=True))
     assert len(examples) >= 10
@@ -98,7 +98,7 @@ def test_pages_indexed_by_surt_are_found(urls: list[str], surts_of_surt: list[st
 
 
 def test_every_difference_on_hostile_urls_is_documented() -> None:
-    """With its kind, in docs/uri.md."""
+    """With its kind, in docs/formats.md."""
     surts_of_surt = reference.compute_surts(hostile.URLS)[0]
     kinds = {**HOSTILE_KINDS, **KINDS}
     named = {row[0] for row in documented_rows()}

@@ -4,7 +4,7 @@ The Rust core weighs the tree and names the wildcards; the ordinary compaction t
 roll-ups. So a budget never denies a page that was covered. Compressed sizes are estimated, then measured: maps are
 written and compressed until one fits, which takes two or three rounds.
 
-A budget in bytes can be divided between the map and a filter of its pages. docs/budget.md explains the method.
+A budget in bytes can be divided between the map and a filter of its pages. docs/map.md explains the method.
 """
 
 import re
@@ -144,7 +144,7 @@ class MapBudget:
 class MissPrior:
     """Prior distribution of requests for pages that are not held, which query logs refine.
 
-    Fitted on held-out pages of two real URL lists; see docs/budget.md.
+    Fitted on held-out pages of two real URL lists; see docs/map.md.
 
     Attributes:
         page_discount: Subtracted from the number of keys under a node: a single page is weak evidence of others.

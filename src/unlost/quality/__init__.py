@@ -1,7 +1,7 @@
 """Detects pages that are not what they seem to be: soft 404s, parked domains, hijacked sites, walls, archive errors.
 
 The rules use the text, title, structure, URL and headers of a page, and reference pages of its site. No requests are
-sent. In doubt a page is good: a page that is rejected wrongly is lost. docs/verdicts.md describes the rules and reports
+sent. In doubt a page is good: a page that is rejected wrongly is lost. docs/pages.md describes the rules and reports
 their error rates.
 
 Modules in reading order:

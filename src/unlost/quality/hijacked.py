@@ -30,7 +30,7 @@ _SCRIPTS = {
 
 _Topic = tuple[frozenset[str], tuple[str, ...]]  # single words, and phrases that are searched in the text
 
-# Thresholds. docs/verdicts.md has the error rates that they lead to.
+# Thresholds. docs/pages.md has the error rates that they lead to.
 _MIN_SPAM_SHARE = 0.03  # share of one spam topic among all words
 _MIN_SPAM_WORDS = 3  # distinct words of that topic
 _HIGH_SPAM_SHARE = 0.08

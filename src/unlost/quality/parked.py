@@ -1,6 +1,6 @@
 """Detects parked domains, default pages of web servers, and placeholder pages.
 
-Phrases and marks of parking services are in `phrases/parked.toml`; docs/verdicts.md has the error rates.
+Phrases and marks of parking services are in `phrases/parked.toml`; docs/pages.md has the error rates.
 """
 
 from unlost.quality.page import PageVerdict, ParsedPage, VerdictKind, quote_text

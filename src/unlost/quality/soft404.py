@@ -1,6 +1,6 @@
 """Detects soft 404s: pages with a good status that say that the page does not exist, or that an error occurred.
 
-The soft-404 phrases are in `phrases/not_found.toml`, by language; docs/verdicts.md has the error rates. What counts is
+The soft-404 phrases are in `phrases/not_found.toml`, by language; docs/pages.md has the error rates. What counts is
 the share of a title, heading or line that a phrase has, and how much other prose there is.
 """
 

@@ -1,6 +1,6 @@
 """Detects pages shown instead of the requested one: login walls, consent walls, challenges, errors of an archive.
 
-The phrases are in `phrases/walls.toml` and `phrases/archive.toml`; docs/verdicts.md has the error rates.
+The phrases are in `phrases/walls.toml` and `phrases/archive.toml`; docs/pages.md has the error rates.
 """
 
 import re

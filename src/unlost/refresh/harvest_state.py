@@ -231,7 +231,7 @@ class HarvestPage:
         last_visit: Time of the last visit in milliseconds since 1970; None before the first.
         intervals: Seconds between the last visits, and whether the page had changed.
         snapshot: Its latest known content; None if there is none.
-        outcome: Outcome of the last visit, as listed in docs/harvest.md; None before the first.
+        outcome: Outcome of the last visit, as listed in docs/refresh.md; None before the first.
         round: Number of the round of that visit.
     """
 

@@ -427,7 +427,7 @@ async def harvest(
         policy: Decides which pages are downloaded.
         options: How to visit pages.
         clock: The source of time; the system's clock by default.
-        on_event: Called with each event and its details; docs/harvest.md lists the events.
+        on_event: Called with each event and its details; docs/refresh.md lists the events.
         should_stop: Polled; the run stops gracefully once it returns True.
 
     Raises:

@@ -144,7 +144,7 @@ def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
     """Return the keys that other tools compute for a URL where they differ from `key`; usually none.
 
     A look-up that finds nothing under a page's key should try these: IDNA 2003 hosts, default ports, escaped dot
-    segments. docs/uri.md lists the differences.
+    segments. docs/formats.md lists the differences.
 
     >>> alternative_keys("http://faß.de/"), alternative_keys("http://example.com/")
     (['de,fass)/'], [])
