@@ -12,7 +12,10 @@ Modules in reading order:
 - `types`, `options`, `inputs`: parameter types, options that commands share, URL input in batches
 - `archive_options`: options that choose archives; HTTP clients with the rate limits of the user
 - `sampling`, `job_options`: shared by `map sample` and `overlap`; by `serve`, `worker` and `jobs`
-- one module per command; `map_compact`, `map_sample` and `vault_recover` contain long subcommands of `map` and `vault`
+- `archives`, `check`, `compare`, `completion`, `demo`, `evaluate`, `export`, `filter`, `harvest`, `index`, `jobs`,
+  `map`, `overlap`, `profile`, `recover`, `refresh`, `report`, `serve`, `stats`, `synth`, `timemap` (and TimeGate),
+  `uri`, `vault`, `watch`, `worker`: one command each
+- `map_compact`, `map_sample`, `vault_recover`: long subcommands of `map` and `vault`
 """
 
 from unlost.lazy_exports import lazy_exports
