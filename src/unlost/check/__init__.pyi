@@ -1,6 +1,7 @@
 from unlost.check.archives import ArchiveAccess as ArchiveAccess
 from unlost.check.archives import ArchiveQueryResult as ArchiveQueryResult
 from unlost.check.archives import AvailabilityQuery as AvailabilityQuery
+from unlost.check.archives import CaptureSampler as CaptureSampler
 from unlost.check.archives import UrlProber as UrlProber
 from unlost.check.availability import STATE_ORDER as STATE_ORDER
 from unlost.check.availability import ArchiveHolding as ArchiveHolding

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings, map_of_rows
-from tests.check.availability.resources import live_resource
+from tests.check.availability.resources import holding, live_resource
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import ArchiveRouter, LearnedStats, UpstreamClient
-from unlost.archives import create_client
+from unlost.archives import FetchedCapture, create_client
 from unlost.check import (
     ArchiveAccess,
     ArchiveQueryResult,
     AvailabilityQuery,
     AvailabilityState,
+    CaptureSampler,
     CheckStats,
     CurrentVisit,
     UrlProber,
@@ -27,6 +28,7 @@ from unlost.check import (
     compute_check_stats,
 )
 from unlost.crawl import LiveResource
+from unlost.errors import FailedError
 from unlost.http import POLICIES, ArchiveHttpClient, MemoryLimitStore
 from unlost.mementomap import ArchiveHoldings
 from unlost.registry import Archive, ArchiveKind, Registry
@@ -232,5 +234,38 @@ def test_listed_urls_that_the_crawl_missed_are_probed(file: Path) -> None:
         assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5
         assert targets_of.present.listings()[0].beside == 20
+
+    run(file, work)
+
+
+class FailingCaptures:
+    """A client whose captures cannot be fetched. `asked` has the requested URLs."""
+
+    def __init__(self) -> None:
+        self.archive = Archive("a", "A", ArchiveKind.MEMENTO)
+        self.asked: list[str] = []
+        self.is_failing = True
+
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
+        """Fail, or return no capture."""
+        del date
+        self.asked.append(uri)
+        if self.is_failing:
+            raise FailedError("no", "a", "timeout")
+        return None
+
+
+def test_archive_that_gives_no_captures_is_skipped(file: Path) -> None:
+    """As `POLICIES["check-captures"]` says; the next run requests them."""
+
+    async def work(targets_of: CheckSetup) -> None:
+        present, client = targets_of.present, FailingCaptures()
+        present.record_holdings({page.key: holding("a") for page in PAGES[:20]})
+        await CaptureSampler(present, {"a": client}, 20).classify_sample(("a",))  # type: ignore[dict-item]
+        assert len(client.asked) == POLICIES["check-captures"].failures
+        assert present.verdicts() == {}
+        client.is_failing = False
+        await CaptureSampler(present, {"a": client}, 20).classify_sample(("a",))  # type: ignore[dict-item]
+        assert list(present.verdicts().values()) == ["absent"] * 20
 
     run(file, work)
