@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.maps import MemoryHoldings, map_of_rows
-from tests.check.availability.resources import holding, live_resource
+from tests.check.availability.resources import archive_captures, live_resource
 from tests.external.scripted_server import ScriptedResponse, ScriptedServer, scripted_server
 from tests.external.wayback_cdx import FakeWayback, StoredCapture, fake_wayback
 from tests.virtual_clock import VirtualClock
@@ -260,7 +260,7 @@ def test_archive_that_gives_no_captures_is_skipped(file: Path) -> None:
 
     async def work(targets_of: CheckSetup) -> None:
         present, client = targets_of.present, FailingCaptures()
-        present.record_holdings({page.key: holding("a") for page in PAGES[:20]})
+        present.record_holdings({page.key: archive_captures("a") for page in PAGES[:20]})
         await CaptureSampler(present, {"a": client}, 20).classify_sample(("a",))  # type: ignore[dict-item]
         assert len(client.asked) == POLICIES["check-captures"].failures
         assert present.verdicts() == {}
