@@ -155,6 +155,7 @@ class AsyncAggregator:
             deadline,
             contact=contact,
             is_long_running=False,
+            exploration_share=0.0,  # what is learned is not stored
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None

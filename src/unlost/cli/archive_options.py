@@ -259,4 +259,5 @@ def build_aggregator_config(lookup_options: AggregatorOptions) -> "AggregatorCon
         lookup_options.deadline,
         contact=lookup_options.contact,
         is_long_running=False,
+        exploration_share=0.0,  # what is learned is not stored
     )
