@@ -142,7 +142,7 @@ def test_every_package_is_in_the_order() -> None:
 def test_architecture_page_has_the_same_order() -> None:
     """With every package."""
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    table = page.partition("| package | its one job |\n")[2].partition("\n\n")[0]
+    table = page.partition("| package | responsibility |\n")[2].partition("\n\n")[0]
     assert [row.split("`")[1] for row in table.splitlines()[1:]] == ORDER
 
 
