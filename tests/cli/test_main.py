@@ -14,7 +14,7 @@ import pytest
 from scripts.cli_reference import walk_commands
 
 from tests.cli.run import UNLOST, unlost
-from unlost.cli import COMMANDS, app
+from unlost.cli import COMMAND_GROUPS, COMMANDS, app
 from unlost.cli.job_options import _StderrHandler
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_help_imports_no_heavy_modules() -> None:
         "print(*(name for name in sys.modules if name.startswith(heavy)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert "Commands:" in done.stdout
+    assert "Recover a website:" in done.stdout
     assert set(done.stderr.split()) == {
         "unlost", "unlost.errors", "unlost.cli", "unlost.cli.main", "unlost.cli.commands", "unlost.cli.config",
         "unlost.cli.messages", "unlost.lazy_exports", "unlost.paths",
@@ -50,6 +50,32 @@ def test_command_summaries_equal_their_help(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert (command.help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_every_command_is_in_exactly_one_group() -> None:
+    """Of `unlost --help`, which lists all commands."""
+    assert sorted(name for names in COMMAND_GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_help_lists_the_groups_in_order() -> None:
+    """Each under its heading, with the commands in order and the summaries in one column."""
+    lines = click.Context(app, terminal_width=200, max_content_width=200).get_help().splitlines()
+    headings = [f"{heading}:" for heading in COMMAND_GROUPS]
+    assert [line for line in lines if line in headings] == headings
+    assert headings[0] == "Recover a website:"
+    listed = lines[lines.index(headings[0]) :]
+    for heading, names in COMMAND_GROUPS.items():
+        start = listed.index(f"{heading}:") + 1
+        expected = [f"  {name:10}  {COMMANDS[name].summary}" for name in names]
+        assert listed[start : start + len(names)] == expected
+
+
+def test_help_names_the_help_of_commands_the_variables_and_the_settings_file() -> None:
+    """At its end."""
+    epilog = " ".join((app.epilog or "").split())
+    assert "`unlost COMMAND --help`" in epilog
+    assert "UNLOST_URI_SURT_RULES=papers" in epilog
+    assert "config.toml" in epilog
 
 
 def test_unknown_commands_and_options_are_usage_errors() -> None:
