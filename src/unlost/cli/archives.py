@@ -222,7 +222,9 @@ def _format_request_kinds(limit: RateLimit) -> str:
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @archives_option
 @only_option
-@click.option("--uri", default="http://example.com/", show_default=True, metavar="URL", help="Request the TimeMap of this page.")
+@click.option(
+    "--uri", default="http://example.com/", show_default=True, metavar="URL", help="Request the TimeMap of this page."
+)
 @click.option(
     "--patience",
     type=click.FloatRange(min=0, min_open=True, max=86_400),
