@@ -384,9 +384,7 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
     metavar="PATH",
     help="Check the content of a WARC or WACZ file, or of a folder of them, instead of visiting a site.",
 )
-@click.option(
-    "--urls", type=types.READABLE_FILE, metavar="FILE", help="Check exactly the URLs in FILE, one per line."
-)
+@click.option("--urls", type=types.READABLE_FILE, metavar="FILE", help="Check exactly the URLs in FILE, one per line.")
 @click.option("--sitemap", is_flag=True, help="Check the URLs in the site's sitemaps, and follow no links.")
 @click.option(
     "--beside",

@@ -361,8 +361,8 @@ _FILE = cli_types.AnyPath()
 @click.option(
     "--penalties",
     metavar="C,M,A",
-    help="Also print the difference with changed, missing and added resources weighted by C, M and A, from 0 to 1, such "
-    "as 0.5,1,0.",
+    help="Also print the difference with changed, missing and added resources weighted by C, M and A, from 0 to 1, "
+    "such as 0.5,1,0.",
 )
 @click.option(
     "--type-penalties",

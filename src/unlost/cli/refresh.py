@@ -654,7 +654,7 @@ def learn(
     default=16,
     show_default=True,
     metavar="N",
-    help="Learn from N visits to each page, and score on N later ones.",
+    help="Learn from N visits to each page, and score on N later ones. With --write: write N visits to each page.",
 )
 @click.option(
     "--seed",
