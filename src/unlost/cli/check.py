@@ -347,11 +347,9 @@ DEPTH_OPTIONS = (
         default=200,
         show_default=True,
         metavar="N",
-        help="Query archives that provide no listing for at most N URLs, drawn at random.",
+        help="Query archives without a listing for at most N URLs, drawn at random.",
     ),
-    click.option(
-        "--all", is_flag=True, help="Query archives that provide no listing for every URL. Overrides --sample."
-    ),
+    click.option("--all", is_flag=True, help="Query archives without a listing for all URLs instead of a sample."),
     click.option(
         "--thorough",
         is_flag=True,

@@ -65,7 +65,10 @@ date_option = click.option(
     "now]",
 )
 passphrase_option = click.option(
-    "--passphrase-file", type=READABLE_FILE, metavar="FILE", help="Read the passphrase from the first line of FILE."
+    "--passphrase-file",
+    type=READABLE_FILE,
+    metavar="FILE",
+    help="Encrypt or decrypt with the passphrase in the first line of FILE.",
 )
 identity_option = click.option(
     "--identity",
@@ -332,9 +335,10 @@ def command() -> None:
 @command.command()
 @_with_pack_options
 def plan(files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Print how `pack` would encode files: segments, blocks, and how many pages may be lost.
+    """Print the segments and blocks that `pack` would create.
 
-    FILES are files and folders of the server. Nothing is written.
+    The plan also shows how many pages may be lost without losing a file. FILES are files and folders of the server.
+    Nothing is written.
 
     \b
     Example:
@@ -588,10 +592,10 @@ _LIMIT_WAIT_SECONDS = 900.0  # that a request may wait for a rate limit
 @json_option
 @click.pass_context
 def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401
-    """Report which versions of the vault can be recovered from the live site and from archives.
+    """Report which versions of the vault can be recovered.
 
-    The report also says whether `unlost vault advance` is safe. The exit code is 1 if no version is complete on the
-    live site (--site) or in archives (--ask-archives, --held-in).
+    Search the blocks of each version on the live site (--site) and in archives (--ask-archives, --held-in), and report
+    whether `unlost vault advance` is safe. The exit code is 1 if no version is complete where it was searched.
 
     \b
     Example:
@@ -706,10 +710,10 @@ def _print_status(value: dict[str, Any]) -> None:
 @date_option
 @click.pass_context
 def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: bool, date: str | None) -> None:
-    """Finish an update: drop the blocks of the old version if archives have enough of the new one.
+    """Finish an update: drop the blocks of the old version.
 
-    During an update, pages carry blocks of both versions. For a static site, run `unlost vault inject` afterwards. The
-    exit code is 1 if archives do not have enough blocks of the new version yet.
+    During an update, pages carry blocks of both versions. The old version is dropped only if archives have enough
+    blocks of the new one; otherwise the exit code is 1. For a static site, run `unlost vault inject` afterwards.
 
     \b
     Example:

@@ -72,7 +72,7 @@ _NICENESS = 10  # requests to the service on the same machine have priority
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="Let a job wait SECONDS before it queries archives again that failed.",
+    help="Let a job wait SECONDS before it queries failed archives again.",
 )
 @click.option(
     "--connections",
