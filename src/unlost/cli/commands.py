@@ -21,29 +21,31 @@ COMMANDS = {
     "archives": CommandEntry(
         "unlost.cli.archives", "List web archives, show what is known about them, and test whether they respond."
     ),
-    "check": CommandEntry("unlost.cli.check", "Say what would come back if a site were lost now."),
+    "check": CommandEntry(
+        "unlost.cli.check", "Estimate how much of a site could be recovered from web archives if it were lost now."
+    ),
     "compare": CommandEntry(
-        "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
+        "unlost.cli.compare", "Compare a site with its recovery: count identical, changed, missing and added resources."
     ),
     "completion": CommandEntry("unlost.cli.completion", "Print a completion script for bash, zsh or fish."),
     "demo": CommandEntry(
         "unlost.cli.demo",
-        "Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.",
+        "Demonstrate a recovery: lose a sample site, recover it from three local archives, and compare.",
     ),
     "evaluate": CommandEntry(
         "unlost.cli.evaluate", "Measure how well profiles, maps and filters predict which pages an archive holds."
     ),
     "export": CommandEntry(
         "unlost.cli.export",
-        "Make a site of a recovery again: files to open offline or to host, or archive files for replay.",
+        "Export a recovery as a website for offline use or hosting, or as a WACZ or WARC file for replay.",
     ),
     "filter": CommandEntry(
         "unlost.cli.filter", "Build, update and query filters, which say which pages an archive does not hold."
     ),
-    "harvest": CommandEntry("unlost.cli.harvest", "Visit pages again, and download what changed."),
+    "harvest": CommandEntry("unlost.cli.harvest", "Revisit pages, and download those that changed to WARC files."),
     "index": CommandEntry("unlost.cli.index", "Build, read, check and convert CDX, CDXJ and ZipNum indexes."),
     "jobs": CommandEntry(
-        "unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."
+        "unlost.cli.jobs", "Submit recovery jobs to a service (`unlost serve --jobs`), and manage them."
     ),
     "map": CommandEntry(
         "unlost.cli.map", "Build, compact, merge and query MementoMaps, which summarise an archive's holdings."
@@ -54,16 +56,17 @@ COMMANDS = {
     "profile": CommandEntry(
         "unlost.cli.profile", "Build, merge and query archive profiles, which count captures by URI-Key."
     ),
-    "recover": CommandEntry("unlost.cli.recover", "Bring a lost website back from all archives together."),
+    "recover": CommandEntry("unlost.cli.recover", "Recover a lost website from web archives."),
     "refresh": CommandEntry(
-        "unlost.cli.refresh", "Learn from a site's own history when ETag and Last-Modified can be trusted."
+        "unlost.cli.refresh", "Learn from past visits when ETag and Last-Modified headers can be trusted."
     ),
     "report": CommandEntry(
         "unlost.cli.report",
-        "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",
+        "Report which resources a recovery contains, from which archives and dates, and what is missing.",
     ),
     "serve": CommandEntry(
-        "unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."
+        "unlost.cli.serve",
+        "Run a Memento aggregator: a web service with TimeMaps, TimeGates and a search page for all archives.",
     ),
     "stats": CommandEntry(
         "unlost.cli.stats", "Compute statistics of the captures in an index, or of the requests in access logs."
@@ -75,14 +78,14 @@ COMMANDS = {
     "timemap": CommandEntry("unlost.cli.timemap", "List the mementos of a page in all archives, by date."),
     "uri": CommandEntry("unlost.cli.uri", "Convert URLs to canonical URLs, SURTs and URI-Keys."),
     "vault": CommandEntry(
-        "unlost.cli.vault", "Keep what makes a site run in its own pages, and get it back from archives of them."
+        "unlost.cli.vault", "Store a site's server files in its own pages, and recover them from archived pages."
     ),
     "watch": CommandEntry(
         "unlost.cli.watch",
-        "Check sites again and again: how long resources live in archives, and whether a site is lost.",
+        "Monitor sites: measure how long resources live in web archives, and detect the loss of a site.",
     ),
     "worker": CommandEntry(
-        "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
+        "unlost.cli.worker", "Run recovery jobs of a service (`unlost serve --jobs`) until interrupted."
     ),
 }
 
