@@ -100,8 +100,8 @@ _TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 @click.option(
     "--truth",
     type=click.Choice(_TRUTHS),
-    show_default="page; with --policies, address",
-    help="Count a query as held if the index has its page, with any query string (page), or its whole URL (address).",
+    help="Count a query as held if the index has its page, with any query string (page), or its whole URL (address)."
+    "  [default: page; with --policies, address]",
 )
 @click.option(
     "--slices",
@@ -117,9 +117,9 @@ _TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 @click.option(
     "--query-input",
     type=click.Choice(QUERY_KINDS),
-    show_default="detected from the content",
     help="Format of the --queries files: urls (list of URLs), log (access log) or upstream (log of upstream "
-    "responses).",
+    "responses)."
+    "  [default: detected from the content]",
 )
 @click.option(
     "--query-column",

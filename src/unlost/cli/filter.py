@@ -64,9 +64,9 @@ def _reading_options(command: _Command) -> _Command:
         click.option(
             "--input",
             type=click.Choice(INPUT_KINDS),
-            show_default="detected from the content",
             help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), "
-            "log (access log), map (without wildcards), or mixed (index rows and URLs).",
+            "log (access log), map (without wildcards), or mixed (index rows and URLs)."
+            "  [default: detected from the content]",
         ),
         click.option(
             "--column",
@@ -85,15 +85,13 @@ def _reading_options(command: _Command) -> _Command:
         click.option(
             "--date",
             metavar="DATE",
-            show_default="SOURCE_DATE_EPOCH, or now",
-            help="Build date in the header of the filter, such as 2026-12-31.",
+            help="Build date in the header of the filter, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or now]",
         ),
         click.option(
             "--threads",
             type=click.IntRange(min=1),
             metavar="N",
-            show_default="all processors",
-            help="Number of threads.",
+            help="Number of threads.  [default: all processors]",
         ),
         _JSON,
     )
@@ -139,21 +137,19 @@ def command() -> None:
     "--status",
     multiple=True,
     metavar="CODE",
-    show_default="all",
-    help="Add only captures with this HTTP status, such as 200. May be repeated.",
+    help="Add only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
 )
 @click.option(
     "--mime",
     multiple=True,
     metavar="TYPE",
-    show_default="all",
-    help="Add only captures of this media type, such as text/html. May be repeated.",
+    help="Add only captures of this media type, such as text/html. May be repeated.  [default: all]",
 )
 @click.option(
     "--exclude",
     metavar="KIND[,KIND]",
-    show_default="none",
-    help=f"Do not add these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them.",
+    help=f"Do not add these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
 )
 @click.option(
     "--rules",
@@ -234,15 +230,13 @@ def build(
     "--output",
     type=_FILE,
     metavar="FILE",
-    show_default="replace FILTER",
-    help="Write the new filter to FILE; `-` is standard output.",
+    help="Write the new filter to FILE; `-` is standard output.  [default: replace FILTER]",
 )
 @click.option(
     "--bits",
     type=_BITS,
     metavar="N",
-    show_default="as in FILTER",
-    help="Size of the fingerprints of the new pages in bits.",
+    help="Size of the fingerprints of the new pages in bits.  [default: as in FILTER]",
 )
 @_reading_options
 @click.pass_context
@@ -295,8 +289,7 @@ def add(
     "--bits",
     type=_BITS,
     metavar="N",
-    show_default="as in FILTER",
-    help="Size of a fingerprint in bits. The rate of false positives is 1 in 2^N.",
+    help="Size of a fingerprint in bits. The rate of false positives is 1 in 2^N.  [default: as in FILTER]",
 )
 @_reading_options
 @click.pass_context

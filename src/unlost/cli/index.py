@@ -106,10 +106,8 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
     help="Print only captures with this value, such as status=200. An empty value matches captures without the field. "
     "May be repeated; all filters must match.",
 )
-@click.option("--url", metavar="URL", show_default="all", help="Print only captures of this page.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", show_default="all", help="Stop after N printed captures."
-)
+@click.option("--url", metavar="URL", help="Print only captures of this page.  [default: all]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N printed captures.  [default: all]")
 @click.pass_context
 def show(
     ctx: click.Context,
@@ -233,8 +231,8 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 @click.option(
     "--format",
     type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]),
-    show_default="from the extension of the output: .cdx (11 fields), .cdxj or .idx (ZipNum); cdxj for `-`",
-    help="Output format.",
+    help="Output format."
+    "  [default: from the extension of the output: .cdx (11 fields), .cdxj or .idx (ZipNum); cdxj for `-`]",
 )
 @click.option("--sort", is_flag=True, help="Sort the rows by bytes, and remove duplicate rows.")
 @damage_options

@@ -161,8 +161,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 @click.option(
     "--date",
     metavar="DATE",
-    show_default="SOURCE_DATE_EPOCH, or today",
-    help="Report exclusions that have expired on this day, such as 2026-12-31.",
+    help="Report exclusions that have expired on this day, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or today]",
 )
 @_JSON
 @click.pass_context
@@ -276,35 +275,33 @@ _WEIGHT = click.FloatRange(min=0)
     "--host-weight",
     type=_WEIGHT,
     metavar="WEIGHT",
-    show_default="not compacted",
-    help="Compact hosts: replace domains that have many hosts by wildcards. A smaller weight gives a smaller map.",
+    help="Compact hosts: replace domains that have many hosts by wildcards. A smaller weight gives a smaller map."
+    "  [default: not compacted]",
 )
 @click.option(
     "--path-weight",
     type=_WEIGHT,
     metavar="WEIGHT",
-    show_default="not compacted",
-    help="Compact paths: replace folders that have many entries by wildcards. A smaller weight gives a smaller map.",
+    help="Compact paths: replace folders that have many entries by wildcards. A smaller weight gives a smaller map."
+    "  [default: not compacted]",
 )
 @click.option(
     "--status",
     multiple=True,
     metavar="CODE",
-    show_default="all",
-    help="Count only captures with this HTTP status, such as 200. May be repeated.",
+    help="Count only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
 )
 @click.option(
     "--mime",
     multiple=True,
     metavar="TYPE",
-    show_default="all",
-    help="Count only captures of this media type, such as text/html. May be repeated.",
+    help="Count only captures of this media type, such as text/html. May be repeated.  [default: all]",
 )
 @click.option(
     "--exclude",
     metavar="KIND[,KIND]",
-    show_default="none",
-    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them.",
+    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
 )
 @click.option("--by", type=click.Choice(["year"]), help="Write a separate line for each key and year of capture.")
 @click.option(
@@ -322,17 +319,16 @@ _WEIGHT = click.FloatRange(min=0)
 @click.option(
     "--date",
     metavar="DATE",
-    show_default="SOURCE_DATE_EPOCH, or now",
-    help="Build date in the header of the map, such as 2026-12-31.",
+    help="Build date in the header of the map, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or now]",
 )
 @click.option("--name", metavar="NAME", help="Name of the archive in the header of the map.")
 @click.option("--id", metavar="URI", help="URI of the archive in the header of the map.")
 @click.option(
     "--input",
     type=click.Choice(INPUT_KINDS),
-    show_default="detected from the content",
     help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), log (access "
-    "log), map, or mixed (index rows and URLs).",
+    "log), map, or mixed (index rows and URLs)."
+    "  [default: detected from the content]",
 )
 @click.option(
     "--column",
@@ -350,8 +346,7 @@ _WEIGHT = click.FloatRange(min=0)
     "--threads",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="all processors",
-    help="Number of threads that read the inputs.",
+    help="Number of threads that read the inputs.  [default: all processors]",
 )
 @damage_options
 @engine_options
@@ -484,8 +479,7 @@ _MAX_DAYS_DIGITS = 5  # a longer value is a date
 @click.option(
     "--date",
     metavar="DATE",
-    show_default="SOURCE_DATE_EPOCH, or today",
-    help="Current day, from which the expiry is computed.",
+    help="Current day, from which the expiry is computed.  [default: SOURCE_DATE_EPOCH, or today]",
 )
 @click.option(
     "--pages",
@@ -498,14 +492,14 @@ _MAX_DAYS_DIGITS = 5  # a longer value is a date
 @click.option(
     "--archive",
     metavar="ID",
-    show_default="the only archive in the log",
-    help="Use only the responses of this archive in a log of upstream responses.",
+    help="Use only the responses of this archive in a log of upstream responses."
+    "  [default: the only archive in the log]",
 )
 @click.option(
     "--input",
     type=click.Choice(MISS_LOG_KINDS),
-    show_default="detected from the content",
-    help="Format of the --misses files: answers (log of upstream responses), log (access log) or urls (list of URLs).",
+    help="Format of the --misses files: answers (log of upstream responses), log (access log) or urls (list of URLs)."
+    "  [default: detected from the content]",
 )
 @click.option(
     "--column",

@@ -245,9 +245,9 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option(
     "--query-input",
     type=click.Choice(QUERY_KINDS),
-    show_default="detected from the content",
     help="Format of the --queries files: urls (list of URLs), log (access log) or upstream (log of upstream "
-    "responses).",
+    "responses)."
+    "  [default: detected from the content]",
 )
 @click.option(
     "--query-column",
@@ -275,8 +275,8 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option(
     "--date",
     metavar="DATE",
-    show_default="SOURCE_DATE_EPOCH, or now",
-    help="With --budget: build date in the header of the filter, such as 2026-12-31.",
+    help="With --budget: build date in the header of the filter, such as 2026-12-31."
+    "  [default: SOURCE_DATE_EPOCH, or now]",
 )
 @click.option(
     "--trace", type=_FILE, metavar="FILE", help="Write the number of output lines by number of input lines, as CSV."

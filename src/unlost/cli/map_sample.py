@@ -159,8 +159,7 @@ _DEFAULT_REQUESTS = 100
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="all",
-    help="With --uris: query only the first N URLs, counted over all runs.",
+    help="With --uris: query only the first N URLs, counted over all runs.  [default: all]",
 )
 @click.option(
     "--requests",
@@ -193,7 +192,7 @@ _DEFAULT_REQUESTS = 100
 @state_option("OUTPUT.sample")
 @restart_option
 @click.option(
-    "--name", metavar="NAME", show_default="name in the registry", help="Name of the archive in the header of the map."
+    "--name", metavar="NAME", help="Name of the archive in the header of the map.  [default: name in the registry]"
 )
 @click.option("--id", metavar="URI", help="URI of the archive in the header of the map.")
 @archives_option

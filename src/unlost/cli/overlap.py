@@ -251,8 +251,7 @@ def _say_stop(archive: str, stop: EarlyStop) -> None:
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="all",
-    help="Query only a random sample of N URLs.",
+    help="Query only a random sample of N URLs.  [default: all]",
 )
 @click.option(
     "--seed",

@@ -95,8 +95,7 @@ def command() -> None:
     "--threads",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="all processors",
-    help="Number of threads.",
+    help="Number of threads.  [default: all processors]",
 )
 @click.option(
     "--memory",
@@ -259,14 +258,13 @@ def merge(
 @click.option(
     "--year",
     metavar="YYYY",
-    show_default="all",
-    help="Count only captures of this year. The profile must have been built with --by year.",
+    help="Count only captures of this year. The profile must have been built with --by year.  [default: all]",
 )
 @click.option(
     "--mime",
     type=click.Choice(["HTML", "images", "other"]),
-    show_default="all",
-    help="Count only captures of this group of media types. The profile must have been built with --by mime.",
+    help="Count only captures of this group of media types. The profile must have been built with --by mime."
+    "  [default: all]",
 )
 @psl_option
 @click.option("--json", is_flag=True, help="Print one JSON object per line, also for invalid URLs.")

@@ -46,8 +46,7 @@ def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
         "--state",
         type=OUTPUT_FILE,
         metavar="FILE",
-        show_default=default,
-        help="Store the responses in FILE, from which the next run resumes.",
+        help=f"Store the responses in FILE, from which the next run resumes.  [default: {default}]",
     )
 
 

@@ -103,24 +103,22 @@ _INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
     "--status",
     multiple=True,
     metavar="CODE",
-    show_default="all",
-    help="Count only captures with this HTTP status, such as 200. May be repeated.",
+    help="Count only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
 )
 @click.option(
     "--mime",
     multiple=True,
     metavar="TYPE",
-    show_default="all",
-    help="Count only captures of this media type, such as text/html. May be repeated.",
+    help="Count only captures of this media type, such as text/html. May be repeated.  [default: all]",
 )
 @click.option(
     "--exclude",
     metavar="KIND[,KIND]",
-    show_default="none",
-    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them.",
+    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
 )
 @click.option(
-    "--name", metavar="NAME", show_default="names of the files", help="Name of the index in the title of the report."
+    "--name", metavar="NAME", help="Name of the index in the title of the report.  [default: names of the files]"
 )
 @click.option(
     "--rules",
@@ -132,9 +130,9 @@ _INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
 @click.option(
     "--input",
     type=click.Choice(_INDEX_KINDS),
-    show_default="detected from the content",
     help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), log (access "
-    "log), or mixed (index rows and URLs).",
+    "log), or mixed (index rows and URLs)."
+    "  [default: detected from the content]",
 )
 @click.option(
     "--column",
@@ -149,8 +147,7 @@ _INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
     "--threads",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="all processors",
-    help="Number of threads that read the inputs.",
+    help="Number of threads that read the inputs.  [default: all processors]",
 )
 @allow_partial_option
 @max_bad_option
@@ -301,12 +298,12 @@ _LOG_KINDS = ("access", "upstream", "memgator")
 @click.option(
     "--input",
     type=click.Choice(_LOG_KINDS),
-    show_default="detected from the content",
     help="Format of the logs: access (common or combined log format), upstream (log of upstream responses) or "
-    "memgator.",
+    "memgator."
+    "  [default: detected from the content]",
 )
 @click.option(
-    "--name", metavar="NAME", show_default="names of the files", help="Name of the logs in the title of the report."
+    "--name", metavar="NAME", help="Name of the logs in the title of the report.  [default: names of the files]"
 )
 @click.option("--json", is_flag=True, help="Print the statistics as JSON.")
 @click.pass_context

@@ -49,8 +49,7 @@ def command() -> None:
     "--urls",
     type=types.READABLE_FILE,
     metavar="FILE",
-    show_default="generated URLs",
-    help="Generate captures of the URLs in FILE, one per line, plain, gzip or zstd.",
+    help="Generate captures of the URLs in FILE, one per line, plain, gzip or zstd.  [default: generated URLs]",
 )
 @click.option(
     "--column",
@@ -152,15 +151,14 @@ _SHARE = click.FloatRange(0, 1)
     "--hidden",
     type=types.READABLE_FILE,
     metavar="FILE",
-    show_default="generated URLs",
-    help="Take the near misses from the URLs in FILE, such as URLs that were withheld from the index.",
+    help="Take the near misses from the URLs in FILE, such as URLs that were withheld from the index."
+    "  [default: generated URLs]",
 )
 @click.option(
     "--strangers",
     type=types.READABLE_FILE,
     metavar="FILE",
-    show_default="generated URLs",
-    help="Take the unrelated URLs, which are the remaining share, from FILE.",
+    help="Take the unrelated URLs, which are the remaining share, from FILE.  [default: generated URLs]",
 )
 @click.option(
     "-o", "--output", type=_FILE, required=True, metavar="FILE", help="Write the URLs to FILE; `-` is standard output."
