@@ -1,8 +1,11 @@
 """`unlost` itself: help, version, settings, messages and signals."""
 
+import inspect
 import json
 import logging
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -76,6 +79,38 @@ def test_help_names_the_help_of_commands_the_variables_and_the_settings_file() -
     assert "`unlost COMMAND --help`" in epilog
     assert "UNLOST_URI_SURT_RULES=papers" in epilog
     assert "config.toml" in epilog
+
+
+def examples() -> list[tuple[str, list[str]]]:
+    """Return the example commands at the end of each command's help, as words."""
+    found = []
+    for name, context in walk_commands(app, ()):
+        _, _, block = inspect.cleandoc(context.command.help or "").partition("\b\nExample")
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(re.sub(r"^\s*(?:UNLOST_\w+=\S+ )*", "", line))
+            found += [(name, words)] if words[:1] == ["unlost"] else []
+    return found
+
+
+def test_every_command_has_an_example() -> None:
+    """At the end of its help; `unlost` itself names the help of commands instead."""
+    names = {name for name, _ in walk_commands(app, ())} - {"unlost"}
+    assert {name for name, _ in examples()} == names
+
+
+@pytest.mark.parametrize(("name", "words"), examples(), ids=lambda value: value if isinstance(value, str) else "")
+def test_options_of_examples_exist(name: str, words: list[str]) -> None:
+    """In the command that the example runs."""
+    command: click.Command = app
+    rest = words[1:]
+    while isinstance(command, click.Group):
+        inner = command.get_command(click.Context(command), rest[0])
+        if inner is None and command.name == "stats":  # `unlost stats FILE` is short for `unlost stats index FILE`
+            inner, rest = command.get_command(click.Context(command), "index"), ["index", *rest]
+        assert inner is not None, f"{name}: {words}"
+        command, rest = inner, rest[1:]
+    options = {option for param in command.params for option in [*param.opts, *param.secondary_opts]}
+    assert {word for word in rest if word.startswith("-") and word != "-"} <= options
 
 
 def test_unknown_commands_and_options_are_usage_errors() -> None:
