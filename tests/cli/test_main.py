@@ -1,8 +1,11 @@
 """`unlost` itself: help, version, settings, messages and signals."""
 
+import inspect
 import json
 import logging
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +17,7 @@ import pytest
 from scripts.cli_reference import walk_commands
 
 from tests.cli.run import UNLOST, unlost
-from unlost.cli import COMMANDS, app
+from unlost.cli import COMMAND_GROUPS, COMMANDS, app
 from unlost.cli.job_options import _StderrHandler
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +39,7 @@ def test_help_imports_no_heavy_modules() -> None:
         "print(*(name for name in sys.modules if name.startswith(heavy)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert "Commands:" in done.stdout
+    assert "Recover a website:" in done.stdout
     assert set(done.stderr.split()) == {
         "unlost", "unlost.errors", "unlost.cli", "unlost.cli.main", "unlost.cli.commands", "unlost.cli.config",
         "unlost.cli.messages", "unlost.lazy_exports", "unlost.paths",
@@ -50,6 +53,64 @@ def test_command_summaries_equal_their_help(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert (command.help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_every_command_is_in_exactly_one_group() -> None:
+    """Of `unlost --help`, which lists all commands."""
+    assert sorted(name for names in COMMAND_GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_help_lists_the_groups_in_order() -> None:
+    """Each under its heading, with the commands in order and the summaries in one column."""
+    lines = click.Context(app, terminal_width=200, max_content_width=200).get_help().splitlines()
+    headings = [f"{heading}:" for heading in COMMAND_GROUPS]
+    assert [line for line in lines if line in headings] == headings
+    assert headings[0] == "Recover a website:"
+    listed = lines[lines.index(headings[0]) :]
+    for heading, names in COMMAND_GROUPS.items():
+        start = listed.index(f"{heading}:") + 1
+        expected = [f"  {name:10}  {COMMANDS[name].summary}" for name in names]
+        assert listed[start : start + len(names)] == expected
+
+
+def test_help_names_the_help_of_commands_the_variables_and_the_settings_file() -> None:
+    """At its end."""
+    epilog = " ".join((app.epilog or "").split())
+    assert "`unlost COMMAND --help`" in epilog
+    assert "UNLOST_URI_SURT_RULES=papers" in epilog
+    assert "config.toml" in epilog
+
+
+def examples() -> list[tuple[str, list[str]]]:
+    """Return the example commands at the end of each command's help, as words."""
+    found = []
+    for name, context in walk_commands(app, ()):
+        _, _, block = inspect.cleandoc(context.command.help or "").partition("\b\nExample")
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(re.sub(r"^\s*(?:UNLOST_\w+=\S+ )*", "", line))
+            found += [(name, words)] if words[:1] == ["unlost"] else []
+    return found
+
+
+def test_every_command_has_an_example() -> None:
+    """At the end of its help; `unlost` itself names the help of commands instead."""
+    names = {name for name, _ in walk_commands(app, ())} - {"unlost"}
+    assert {name for name, _ in examples()} == names
+
+
+@pytest.mark.parametrize(("name", "words"), examples(), ids=lambda value: value if isinstance(value, str) else "")
+def test_options_of_examples_exist(name: str, words: list[str]) -> None:
+    """In the command that the example runs."""
+    command: click.Command = app
+    rest = words[1:]
+    while isinstance(command, click.Group):
+        inner = command.get_command(click.Context(command), rest[0])
+        if inner is None and command.name == "stats":  # `unlost stats FILE` is short for `unlost stats index FILE`
+            inner, rest = command.get_command(click.Context(command), "index"), ["index", *rest]
+        assert inner is not None, f"{name}: {words}"
+        command, rest = inner, rest[1:]
+    options = {option for param in command.params for option in [*param.opts, *param.secondary_opts]}
+    assert {word for word in rest if word.startswith("-") and word != "-"} <= options
 
 
 def test_unknown_commands_and_options_are_usage_errors() -> None:

@@ -1,4 +1,5 @@
 from unlost.cli.archive_options import open_limit_store as open_limit_store
+from unlost.cli.commands import COMMAND_GROUPS as COMMAND_GROUPS
 from unlost.cli.commands import COMMANDS as COMMANDS
 from unlost.cli.job_options import open_database as open_database
 from unlost.cli.main import EXIT_CODES as EXIT_CODES

@@ -96,7 +96,8 @@ archives_option = click.option(
     cls=CommonOption,
     type=READABLE_FILE,
     metavar="FILE",
-    help="The registry to use in place of the shipped one, or MemGator's list; for all commands: UNLOST_ARCHIVES.",
+    help="Read the archive registry, or an archive list of MemGator, from FILE.  [default: the registry shipped with "
+    "unlost; environment variable for all commands: UNLOST_ARCHIVES]",
 )
 only_option = click.option(
     "--only",
@@ -104,7 +105,8 @@ only_option = click.option(
     type=click.UNPROCESSED,
     callback=_parse_ids,
     metavar="ID[,ID...]",
-    help="Only these archives, also if they are off; for all commands: UNLOST_ONLY.",
+    help="Use only the archives with these IDs, including disabled ones.  [default: all enabled archives; environment "
+    "variable for all commands: UNLOST_ONLY]",
 )
 
 
@@ -153,9 +155,9 @@ contact_option = click.option(
     "--contact",
     cls=CommonOption,
     callback=_validate_contact,
-    metavar="TEXT",
-    help="Your mail address or page, which archives are told; without one they are asked half as often. "
-    "For all commands: UNLOST_CONTACT.",
+    metavar="EMAIL|URL",
+    help="Send this contact to archives and sites in the User-Agent header. Without a contact, requests are sent at "
+    "half the rate.  [environment variable for all commands: UNLOST_CONTACT]",
 )
 delay_option = click.option(
     "--delay",
@@ -163,18 +165,18 @@ delay_option = click.option(
     default=1,
     show_default=True,
     metavar="SECONDS",
-    help="Between two requests to one living site; robots.txt may ask for more.",
+    help="Wait at least SECONDS between two requests to the same live site. robots.txt can set a longer delay.",
 )
 
 
 broadcast_option = click.option(
-    "--broadcast", is_flag=True, help="Ask all archives, whatever their maps and hit rates say."
+    "--broadcast", is_flag=True, help="Query all archives, whatever their MementoMaps, filters and hit rates predict."
 )
 top_k_option = click.option(
     "--top-k",
     type=click.IntRange(1, 1_000),
     metavar="N",
-    help="Ask at most so many archives: those that most likely have the page.",
+    help="Query at most N archives for each URL: those most likely to have it.  [default: no limit]",
 )
 min_probability_option = click.option(
     "--min-probability",
@@ -182,7 +184,8 @@ min_probability_option = click.option(
     default=0.0,
     show_default=True,
     metavar="P",
-    help="Ask only archives that have the page this likely; above 0, some that are held are missed.",
+    help="Query only archives that have the URL with at least this probability, from 0 to 1. Values above 0 may miss "
+    "mementos.",
 )
 deadline_option = click.option(
     "--deadline",
@@ -190,7 +193,7 @@ deadline_option = click.option(
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="How long one answer may take; what has not come by then is left out, and said to be.",
+    help="Respond after at most SECONDS. Archives that have not responded by then are reported and left out.",
 )
 
 

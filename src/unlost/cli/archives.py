@@ -36,23 +36,34 @@ from unlost.registry.models import Archive, RateLimit, SourcedNumber
 
 @click.group(name="archives")
 def command() -> None:
-    """List web archives, show what is known about each, and test whether they answer.
+    """List web archives, show what is known about them, and test whether they respond.
 
-    The archives are those of a registry: the one that is shipped, or a file of yours that replaces or extends it.
+    The archives are those of a registry: the one included in unlost, or the file given by --archives. An archive has an
+    ID, endpoints, rate limits and quotas. An archive that is off is queried only if --only names it.
+
+    \b
+    Example:
+      unlost archives list
+      unlost archives test web.archive.org
     """
 
 
 @command.command(name="list")
 @archives_option
 @only_option
-@click.option("--all", is_flag=True, help="Also those that are off, which are asked only if they are named.")
-@click.option("--json", is_flag=True, help="One JSON object a line, with everything that is known.")
+@click.option("--all", is_flag=True, help="Also list archives that are off.")
+@click.option("--json", is_flag=True, help="Print one JSON object per line, with all fields of the archive.")
 def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -> None:  # noqa: A002  flags
-    """List the archives: id, kind, on or off, the share of questions that it had an answer to, name, state.
+    """List the archives of the registry.
 
-    The state is empty for an archive that may be queried now. Otherwise it says why it may not be, and until when:
-    `blocked` after it refused a connection, `told-to-wait` after 429 or 503, or `quota`. `unlost archives reset` clears
-    blocks and waits.
+    Each line has the ID, the kind, `on` or `off`, the hit rate (the share of queried pages that the archive has), the
+    name and the state, separated by tabs. The state is empty if the archive may be queried now. Otherwise it has the
+    reason and the end of the wait: `blocked` after a refused connection, `told-to-wait` after a response with status
+    429 or 503, `quota` after the last request of a daily quota. `unlost archives reset` clears the first two.
+
+    \b
+    Example:
+      unlost archives list --all
     """
     registry = read_registry(archives)
     selected = registry.archives if all else registry.only(only)
@@ -83,9 +94,16 @@ def _format_share(rate: SourcedNumber | None) -> str:
 @command.command()
 @click.argument("archive", metavar="ID")
 @archives_option
-@click.option("--json", is_flag=True, help="The same as JSON.")
+@click.option("--json", is_flag=True, help="Print the fields as JSON.")
 def show(archive: str, archives: Path | None, json: bool) -> None:
-    """Show everything that is known about an archive: a line for each fact, and the source of each number."""
+    """Show the registry entry and the state of an archive.
+
+    Prints one field per line, such as endpoints, rate limits and quotas, with the source of each number.
+
+    \b
+    Example:
+      unlost archives show web.archive.org
+    """
     entry = read_registry(archives).get(archive)
     if json:
         write_lines([json_line(**_archive_object(entry))])
@@ -95,13 +113,18 @@ def show(archive: str, archives: Path | None, json: bool) -> None:
 
 @command.command()
 @click.argument("ids", metavar="[ID...]", nargs=-1)
-@click.option("--all", is_flag=True, help="All archives of the registry.")
+@click.option("--all", is_flag=True, help="Reset all archives of the registry.")
 @archives_option
 def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # noqa: A002  flags
-    """Clear the blocks and waits of archives, so that they are queried again at once.
+    """Clear the blocks and waits of archives, so that they can be queried again.
 
-    Use it if the cause was a local one, such as a firewall, a captive portal or a server of your own that was not
-    running. Rates and daily quotas still count what was sent.
+    An archive is blocked for a while after it refused a connection. Clear the block if the cause was local, such as a
+    firewall, a captive portal or a server of your own that was not running. The counts of rate limits and daily quotas
+    are not changed.
+
+    \b
+    Example:
+      unlost archives reset web.archive.org
     """
     if bool(ids) == all:
         raise UsageError("expected the ids of archives, or --all")
@@ -199,17 +222,19 @@ def _format_request_kinds(limit: RateLimit) -> str:
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @archives_option
 @only_option
-@click.option("--uri", default="http://example.com/", show_default=True, metavar="URL", help="The page to ask for.")
+@click.option(
+    "--uri", default="http://example.com/", show_default=True, metavar="URL", help="Request the TimeMap of this page."
+)
 @click.option(
     "--patience",
     type=click.FloatRange(min=0, min_open=True, max=86_400),
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for one archive.",
+    help="Wait at most this long for the response of an archive.",
 )
 @contact_option
-@click.option("--json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_context
 def test(
     ctx: click.Context,
@@ -221,12 +246,17 @@ def test(
     contact: str | None,
     json: bool,
 ) -> None:
-    """Ask archives for the TimeMap of a page, all at once, and say what came of it.
+    """Test whether archives respond, by requesting the TimeMap of a page.
 
-    A line for each, as soon as it is there: its id, `answered` or how it failed, what it holds of the page, how long
-    it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
-    Without ids, all archives are asked that are on. The exit code is 4 if any did not answer. If none can be reached,
-    one message says so.
+    Queries the archives with these IDs, or all archives that are on, in parallel. Each line has the ID, `answered` or
+    the kind of failure, the number and dates of the mementos, the response time, and the URL of the MementoMap if the
+    archive publishes one (`rel=mementomap`, in headers or on its home page), separated by tabs.
+
+    The exit code is 4 if an archive did not respond.
+
+    \b
+    Example:
+      unlost archives test web.archive.org arquivo.pt
     """
     parse_argument(uri, uris.key, "--uri")  # rejects an invalid URL before any request
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:

@@ -337,9 +337,9 @@ DEPTH_OPTIONS = (
         default=1_000,
         show_default=True,
         metavar="N",
-        help="Visit at most N addresses of the site.",
+        help="Visit at most N URLs of each site.",
     ),
-    click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
+    click.option("--subdomains", is_flag=True, help="Include all subdomains of the host."),
     delay_option,
     click.option(
         "--sample",
@@ -347,14 +347,18 @@ DEPTH_OPTIONS = (
         default=200,
         show_default=True,
         metavar="N",
-        help="Ask archives that list nothing for at most N addresses, drawn at random.",
+        help="Query archives without a listing for at most N URLs, drawn at random.",
     ),
-    click.option("--all", is_flag=True, help="Ask them for every address."),
-    click.option("--thorough", is_flag=True, help="Ask every archive, also for what another is known to have."),
+    click.option("--all", is_flag=True, help="Query archives without a listing for all URLs instead of a sample."),
+    click.option(
+        "--thorough",
+        is_flag=True,
+        help="Query every archive for every URL. By default, URLs that one archive lists are not queried in others.",
+    ),
     archives_option,
     only_option,
     contact_option,
-    click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+    click.option("--proxy", is_flag=True, help="Use the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY."),
 )
 """Options for how much of a site is crawled and how many requests archives get. `watch` has them, too."""
 
@@ -375,18 +379,18 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
 @click.option(
     "--warc",
     type=types.FILE_OR_FOLDER,
-    metavar="FILE",
-    help="The site as it is in a WARC, a WACZ or a folder of them.",
+    metavar="PATH",
+    help="Check the content of a WARC or WACZ file, or of a folder of them, instead of visiting a site.",
 )
-@click.option("--urls", type=types.READABLE_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
-@click.option("--sitemap", is_flag=True, help="What the site's sitemap names, and no links.")
+@click.option("--urls", type=types.READABLE_FILE, metavar="FILE", help="Check exactly the URLs in FILE, one per line.")
+@click.option("--sitemap", is_flag=True, help="Check the URLs in the site's sitemaps, and follow no links.")
 @click.option(
     "--beside",
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
     metavar="N",
-    help="Look at N addresses that archives list and nothing leads to.",
+    help="Visit at most N URLs that archives list and no page of the site links to.",
 )
 @click.option(
     "--judge",
@@ -394,23 +398,41 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
     default=20,
     show_default=True,
     metavar="N",
-    help="Fetch copies of N pages, drawn at random, and see whether they are what they seem to be.",
+    help="Fetch captures of N pages, drawn at random, and check whether they are good captures or, for example, error "
+    "pages or parked domains.",
 )
 @with_options(*DEPTH_OPTIONS)
-@click.option("--anew", is_flag=True, help="Begin from the start, also if a check was interrupted.")
-@click.option("--least", type=click.FloatRange(0, 100), metavar="PERCENT", help="End with 1 if less would come back.")
+@click.option("--anew", is_flag=True, help="Start a new check instead of resuming an interrupted one.")
 @click.option(
-    "--save", type=_FILE, metavar="FILE", help="Write the addresses there that no archive has; nobody gets them."
+    "--least",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit with code 1 if less than PERCENT of the site could be recovered.",
 )
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there.")
-@click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
+@click.option(
+    "--save",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the URLs that no archive has to FILE, one per line. They are not sent to any service.",
+)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with the result to FILE.")
+@click.option(
+    "--json", is_flag=True, help="Print a JSON object for each resource and one for the summary, one per line."
+)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Say what would come back if a site were lost now.
+    """Estimate how much of a site could be recovered from web archives if it were lost now.
 
-    The site is visited politely, and archives are asked for what it has. Each resource is replicated, vulnerable,
-    endangered or unrecoverable; docs/check.md explains that, and the numbers. The exit code is 4 if archives did not
-    answer: the same command goes on.
+    Crawl the live site at URL, query archives for its resources, and advise what to improve. A resource is replicated
+    (on the web and in an archive), vulnerable (only on the web), endangered (only in an archive) or unrecoverable (in
+    neither). Nothing is submitted to archives.
+
+    The exit code is 1 if the result is below --least, and 4 if some archives did not respond: run the same command
+    again to resume.
+
+    \b
+    Example:
+      unlost check https://example.org/ --save missing.txt
     """
     targets = [name for name in ("url", "warc", "urls") if options[name] is not None]
     if len(targets) != 1:

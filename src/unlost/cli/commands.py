@@ -19,82 +19,86 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = {
     "archives": CommandEntry(
-        "unlost.cli.archives", "List web archives, show what is known about each, and test whether they answer."
+        "unlost.cli.archives", "List web archives, show what is known about them, and test whether they respond."
     ),
-    "check": CommandEntry("unlost.cli.check", "Say what would come back if a site were lost now."),
+    "check": CommandEntry(
+        "unlost.cli.check", "Estimate how much of a site could be recovered from web archives if it were lost now."
+    ),
     "compare": CommandEntry(
-        "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
+        "unlost.cli.compare", "Compare a site with its recovery: count identical, changed, missing and added resources."
     ),
-    "completion": CommandEntry("unlost.cli.completion", "Print what makes a shell complete commands and options."),
+    "completion": CommandEntry("unlost.cli.completion", "Print a completion script for bash, zsh or fish."),
     "demo": CommandEntry(
         "unlost.cli.demo",
-        "Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.",
+        "Demonstrate a recovery: lose a sample site, recover it from three local archives, and compare.",
     ),
     "evaluate": CommandEntry(
-        "unlost.cli.evaluate", "Say how well profiles, maps, budgets and filters of an index tell which pages it holds."
+        "unlost.cli.evaluate", "Measure how well profiles, maps and filters predict which pages an archive holds."
     ),
     "export": CommandEntry(
         "unlost.cli.export",
-        "Make a site of a recovery again: files to open offline or to host, or archive files for replay.",
+        "Export a recovery as a website for offline use or hosting, or as a WACZ or WARC file for replay.",
     ),
     "filter": CommandEntry(
-        "unlost.cli.filter",
-        "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",
+        "unlost.cli.filter", "Build, update and query filters, which say which pages an archive does not hold."
     ),
-    "harvest": CommandEntry("unlost.cli.harvest", "Visit pages again, and download what changed."),
-    "index": CommandEntry(
-        "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
-    ),
+    "harvest": CommandEntry("unlost.cli.harvest", "Revisit pages, and download those that changed to WARC files."),
+    "index": CommandEntry("unlost.cli.index", "Build, read, check and convert CDX, CDXJ and ZipNum indexes."),
     "jobs": CommandEntry(
-        "unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."
+        "unlost.cli.jobs", "Submit recovery jobs to a service (`unlost serve --jobs`), and manage them."
     ),
     "map": CommandEntry(
-        "unlost.cli.map",
-        "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
+        "unlost.cli.map", "Build, compact, merge and query MementoMaps, which summarise an archive's holdings."
     ),
     "overlap": CommandEntry(
-        "unlost.cli.overlap",
-        "Say which archives hold the pages of a list, alone and together, and how good copies are.",
+        "unlost.cli.overlap", "Measure which archives hold the pages of a list, and how much they overlap."
     ),
     "profile": CommandEntry(
-        "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
+        "unlost.cli.profile", "Build, merge and query archive profiles, which count captures by URI-Key."
     ),
-    "recover": CommandEntry("unlost.cli.recover", "Bring a lost website back from all archives together."),
+    "recover": CommandEntry("unlost.cli.recover", "Recover a lost website from web archives."),
     "refresh": CommandEntry(
-        "unlost.cli.refresh", "Learn from a site's own history when ETag and Last-Modified can be trusted."
+        "unlost.cli.refresh", "Learn from past visits when ETag and Last-Modified headers can be trusted."
     ),
     "report": CommandEntry(
         "unlost.cli.report",
-        "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",
+        "Report which resources a recovery contains, from which archives and dates, and what is missing.",
     ),
     "serve": CommandEntry(
-        "unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."
+        "unlost.cli.serve",
+        "Run a Memento aggregator: a web service with TimeMaps, TimeGates and a search page for all archives.",
     ),
     "stats": CommandEntry(
-        "unlost.cli.stats", "Describe what an archive holds, from its index, or what it is asked for, from its logs."
+        "unlost.cli.stats", "Compute statistics of the captures in an index, or of the requests in access logs."
     ),
-    "synth": CommandEntry(
-        "unlost.cli.synth",
-        "Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests.",
-    ),
+    "synth": CommandEntry("unlost.cli.synth", "Generate synthetic indexes and queries for benchmarks and tests."),
     "timegate": CommandEntry(
-        "unlost.cli.timemap",
-        "Print the address and the date of the copy of a page that is closest to a date.",
-        "timegate_command",
+        "unlost.cli.timemap", "Find the memento of a page closest to a date, in all archives.", "timegate_command"
     ),
-    "timemap": CommandEntry("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
-    "uri": CommandEntry("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+    "timemap": CommandEntry("unlost.cli.timemap", "List the mementos of a page in all archives, by date."),
+    "uri": CommandEntry("unlost.cli.uri", "Convert URLs to canonical URLs, SURTs and URI-Keys."),
     "vault": CommandEntry(
-        "unlost.cli.vault", "Keep what makes a site run in its own pages, and get it back from archives of them."
+        "unlost.cli.vault", "Store a site's server files in its own pages, and recover them from archived pages."
     ),
     "watch": CommandEntry(
         "unlost.cli.watch",
-        "Check sites again and again: how long resources live in archives, and whether a site is lost.",
+        "Monitor sites: measure how long resources live in web archives, and detect the loss of a site.",
     ),
     "worker": CommandEntry(
-        "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
+        "unlost.cli.worker", "Run recovery jobs of a service (`unlost serve --jobs`) until interrupted."
     ),
 }
+
+COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
+    "Recover a website": ("recover", "report", "export", "demo"),
+    "Look up captures": ("timemap", "timegate", "archives", "uri"),
+    "Describe an archive": ("index", "map", "filter", "profile", "stats"),
+    "Run a service": ("serve", "worker", "jobs"),
+    "Protect your site": ("check", "watch", "vault"),
+    "Research": ("compare", "overlap", "evaluate", "refresh", "harvest", "synth"),
+    "Other commands": ("completion",),
+}
+"""Sections of `unlost --help` by heading: each command of `COMMANDS` is in one of them (a test checks it)."""
 
 
 def lazy_group(**modules: str) -> type[click.Group]:
@@ -119,7 +123,7 @@ class LazyGroup(click.Group):
     """A group that lists its commands by name and summary without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the table."""
+        """Return the names in alphabetical order, as in the table."""
         del ctx
         return list(COMMANDS)
 
@@ -132,7 +136,9 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table alone."""
+        """Write the commands by group, from the tables alone. All groups have columns of equal width."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for heading, names in COMMAND_GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), COMMANDS[name].summary) for name in names])

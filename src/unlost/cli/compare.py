@@ -342,17 +342,40 @@ _FILE = cli_types.AnyPath()
 @click.command(name="compare")
 @click.argument("original", type=cli_types.FILE_OR_FOLDER)
 @click.argument("recovered", type=cli_types.FILE_OR_FOLDER)
-@click.option("--base", metavar="URL", help="The address of a folder of files, if there is none for each host in it.")
-@click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
-@click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
-@click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page.")
-@click.option("--penalties", metavar="C,M,A", help="How much changed, missing and added are minded, from 0 to 1.")
-@click.option("--type-penalties", multiple=True, metavar="TYPE=C,M,A", help="The same for one type: `image/*=0.2,1,0`.")
+@click.option(
+    "--base",
+    metavar="URL",
+    help="Base URL of ORIGINAL and RECOVERED, if they are folders of files that have no subfolder for each host.",
+)
+@click.option(
+    "--original-base",
+    metavar="URL",
+    help="Base URL of ORIGINAL, a folder of files that has no subfolder for each host. Overrides --base.",
+)
+@click.option(
+    "--recovered-base",
+    metavar="URL",
+    help="Base URL of RECOVERED, a folder of files that has no subfolder for each host. Overrides --base.",
+)
+@click.option("--ignore-case", is_flag=True, help="Treat URLs that differ only in letter case as the same page.")
+@click.option(
+    "--penalties",
+    metavar="C,M,A",
+    help="Also print the difference with changed, missing and added resources weighted by C, M and A, from 0 to 1, "
+    "such as 0.5,1,0.",
+)
+@click.option(
+    "--type-penalties",
+    multiple=True,
+    metavar="TYPE=C,M,A",
+    help="Weights for resources of a media type, such as `image/*=0.2,1,0`. May be repeated; the last match wins.",
+)
 @click.option(
     "--uri-penalties",
     multiple=True,
     metavar="REGEX=C,M,A",
-    help="The same for addresses in which this is found; it wins over --type-penalties.",
+    help="Weights for resources in whose URL REGEX is found, such as `/old/=0.5,1,0`. May be repeated; the last match "
+    "wins. Overrides --type-penalties.",
 )
 @click.option(
     "--similar",
@@ -360,16 +383,18 @@ _FILE = cli_types.AnyPath()
     default=75,
     show_default=True,
     metavar="PERCENT",
-    help="From which share of the text on a changed text is almost identical.",
+    help="Count a changed text as almost identical if it shares at least PERCENT of its text with the original.",
 )
 @click.option(
     "--list",
     multiple=True,
     type=click.Choice(["identical", "changed", "missing", "added", "all"]),
-    help="Name these resources, one a line, in the place of numbers; may be repeated.",
+    help="Print a tab-separated line for each resource with this outcome instead of the report. May be repeated.",
 )
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there, with the diagram.")
-@click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with the result and a diagram to FILE.")
+@click.option(
+    "--json", is_flag=True, help="Print a JSON object for each resource and one for the summary, one per line."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -387,11 +412,17 @@ def command(
     html: Path | None,
     json: bool,
 ) -> None:
-    """Say how much of a site came back: what is identical, changed, missing and added.
+    """Compare a site with its recovery: count identical, changed, missing and added resources.
 
-    ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, the folder of a recovery, or what `unlost export`
-    wrote: a folder, a zip or a tar file. The exit code is 1 if the two have nothing in common, 5 if something in them
-    could not be read; the rest was compared. docs/compare.md explains the numbers.
+    ORIGINAL and RECOVERED are each a WARC or WACZ file, a folder of files, the folder of a recovery, or the output of
+    `unlost export`: a folder, a zip or a tar file. Any two versions of a site can be compared.
+
+    The exit code is 1 if the two have no resource in common, and 5 if some of their content cannot be read; the rest is
+    compared.
+
+    \b
+    Example:
+      unlost compare original.warc.gz lost.example.recovery --html report.html
     """
     rules = _penalty_rules(penalties, type_penalties, uri_penalties)
     if list and json:

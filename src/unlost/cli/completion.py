@@ -10,10 +10,15 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print a completion script for bash, zsh or fish.
 
-    It goes into a file, once: `~/.local/share/bash-completion/completions/unlost` for bash, `_unlost` in a folder of
-    `$fpath` for zsh, `~/.config/fish/completions/unlost.fish` for fish.
+    Write the script to the file from which your shell loads completions:
+    `~/.local/share/bash-completion/completions/unlost` for bash, `_unlost` in a folder of `$fpath` for zsh, or
+    `~/.config/fish/completions/unlost.fish` for fish. The shell then completes commands, options and their values.
+
+    \b
+    Example:
+      unlost completion bash > ~/.local/share/bash-completion/completions/unlost
     """
     completion_class = get_completion_class(shell)
     if completion_class is not None:

@@ -20,27 +20,39 @@ _PROGRAM = ReadablePath(executable=True)
     "--pywb",
     type=_PROGRAM,
     metavar="PROGRAM",
-    help="The program `wayback` of a pywb, to run the three archives; without it, unlost itself runs them.",
+    help="Run the three archives with this `wayback` program of pywb.  [default: archives built into unlost]",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=0,
     show_default=True,
-    help="Where the page is shown on this machine; 0 for any that is free.",
+    metavar="PORT",
+    help="Serve the result page on this TCP port of 127.0.0.1. 0 selects any free port.",
 )
-@click.option("--keep", type=_FOLDER, metavar="DIR", help="Keep all files there; a folder that is new or empty.")
+@click.option(
+    "--keep",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Store all files in DIR, a new or empty folder.  [default: a temporary folder that is deleted]",
+)
 @click.option(
     "--wait/--no-wait",
     default=None,
-    help="Show the page until Ctrl-C, or end after the story. By default, it waits if the input is a terminal.",
+    help="Serve the result page until Ctrl-C, or exit at once.  [default: --wait if standard input is a terminal]",
 )
-@click.option("--json", is_flag=True, help="What happened, as JSON, in the place of the story.")
+@click.option("--json", is_flag=True, help="Print the result as a JSON object instead of text.")
 def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, json: bool) -> None:
-    """Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.
+    """Demonstrate a recovery: lose a sample site, recover it from three local archives, and compare.
 
-    Nothing is asked outside of this machine. It ends with Ctrl-C: with exit code 0 while it waits, 130 before, and
-    nothing is left behind.
+    The demonstration runs on this machine only and sends no requests to other hosts. At the end, it serves a page with
+    the result until Ctrl-C, and then removes its files. The exit code after Ctrl-C is 0 while the page is served, and
+    130 before.
+
+    \b
+    Example:
+      unlost demo
+      unlost demo --no-wait --keep demo-files
     """
     from unlost.demo.page import write_pages  # noqa: PLC0415
     from unlost.demo.server import (  # noqa: PLC0415  start-up

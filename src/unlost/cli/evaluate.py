@@ -41,37 +41,104 @@ _TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=types.LOCAL_OR_REMOTE, multiple=True, help="What the archive holds; may be repeated.")
-@click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
-@click.option("--queries", type=types.READABLE_FILE, multiple=True, help="What is asked: a list, or a log.")
-@click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
 @click.option(
-    "--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up, `all` for the 36 pairs."
+    "--index",
+    type=types.LOCAL_OR_REMOTE,
+    multiple=True,
+    metavar="INDEX",
+    help="Index of the archive. May be repeated, for an index of several files.",
 )
-@click.option("--bits", metavar="B[,B]", help="Filters of so many bits a key beside a map of hosts: `1,4,8`.")
-@click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
-@click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
-@click.option("--learn", type=types.READABLE_FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option(
+    "--archive",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Evaluate several archives: FILE is an index of the archive NAME. May be repeated. Cannot be combined with "
+    "--index.",
+)
+@click.option(
+    "--queries",
+    type=types.READABLE_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Look up the URLs in this list or log. May be repeated. Required unless --slices or --by is given.",
+)
+@click.option(
+    "--policies",
+    metavar="NAME[,NAME...]|all",
+    help="Evaluate profiles with these URI-Key policies, such as H3P1,DDom, or with `all` 23 policies of the paper.",
+)
+@click.option(
+    "--weights",
+    metavar="HOST,PATH[;HOST,PATH...]|all",
+    help="Evaluate maps with these pairs of host and path weights, such as 4,1;x,0. `x` rolls nothing up; `all` is the "
+    "36 pairs of the paper.",
+)
+@click.option(
+    "--bits",
+    metavar="N[,N...]",
+    help="Evaluate filters with N bits per key, combined with a map of the hosts. Example: 1,4,8.",
+)
+@click.option(
+    "--budgets",
+    metavar="SIZE[,SIZE...]",
+    help="Evaluate maps of these sizes, in lines or in bytes compressed by gzip. Example: 100000,50MB.",
+)
+@click.option("--with-filter", is_flag=True, help="Divide the bytes of each budget between a map and a filter.")
+@click.option(
+    "--learn",
+    type=types.READABLE_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Build the maps of --budgets with the past queries in this list or log. May be repeated.",
+)
 @click.option(
     "--min-probability",
-    metavar="P[,P]",
-    help="Profiles and maps again, asked only where that likely, by frequencies; recall may fall below 1.",
+    metavar="P[,P...]",
+    help="Evaluate profiles and maps again, where an archive counts as holding a page only if the probability, "
+    "estimated from frequencies, is at least P. Recall may then be below 1.",
 )
 @click.option(
     "--truth",
     type=click.Choice(_TRUTHS),
-    help="What is held: a page, whatever the query, or a whole address; with --policies, addresses.",
+    help="Count a query as held if the index has its page, with any query string (page), or its whole URL (address)."
+    "  [default: page; with --policies, address]",
 )
-@click.option("--slices", type=click.IntRange(min=1), metavar="N", help="How all grow, over so many parts by date.")
-@click.option("--by", type=click.Choice(["year"]), help="How all grow, over the years.")
-@click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
-@click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
-@click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@click.option(
+    "--slices",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Measure growth: split the index into N parts by date, and build all profiles and maps for each part.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["year"]),
+    help="Measure growth: split the index by year, and build all profiles and maps for each year.",
+)
+@click.option(
+    "--query-input",
+    type=click.Choice(QUERY_KINDS),
+    help="Format of the --queries files: urls (list of URLs), log (access log) or upstream (log of upstream "
+    "responses)."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--query-column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read the URLs of --queries from column N of a tab-separated list; the first column is 1.",
+)
+@click.option(
+    "--query-host",
+    metavar="HOST",
+    help="Host name of the site of the access log in --queries, if the lines of the log do not contain it.",
+)
 @engine_options
 @columns_option
-@click.option("-o", "--output", type=_FILE, metavar="FOLDER", help="Write a page with pictures, JSON and CSV there.")
-@click.option("--json", is_flag=True, help="One JSON object for each configuration.")
-@click.option("--csv", is_flag=True, help="As CSV.")
+@click.option(
+    "-o", "--output", type=_FILE, metavar="FOLDER", help="Write a report as HTML with charts, JSON and CSV to FOLDER."
+)
+@click.option("--json", is_flag=True, help="Print one JSON object per configuration.")
+@click.option("--csv", is_flag=True, help="Print the results as CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -100,12 +167,19 @@ def command(
     json: bool,
     csv: bool,
 ) -> None:
-    """Say how well profiles, maps, budgets and filters of an index tell which pages it holds.
+    """Measure how well profiles, maps and filters predict which pages an archive holds.
 
-    Each is made from the index and asked every question: how many it takes for held (predicted), how many of those are
-    (present), precision, accuracy and recall with their 95 % intervals, and what it costs. A recall below 1 means that
-    a page that is held was denied: the first is named, and the exit code is 1. docs/map.md explains the columns.
-    On a cluster, indexes are whatever Spark has addresses for; docs/scale.md says more.
+    Builds each configuration from the index, looks up every query in it and compares the results with the index. Prints
+    the size, the number of queries that are predicted to be held (predicted), how many of these are held (present), and
+    precision, accuracy and recall with 95 % confidence intervals. With --engine spark, an index is any path or URL that
+    Spark can read.
+
+    The exit code is 1 if the recall of a configuration is below 1, which means that a page of the index was denied, and
+    5 if lines were skipped because they cannot be read. Configurations of --min-probability may have a lower recall.
+
+    \b
+    Example:
+      unlost evaluate --index archive.cdxj.gz --queries urls.txt --weights "4,1;1,1"
     """
     cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)

@@ -79,31 +79,42 @@ _OPTIONS = {"hosting": "--as hosting", "external": "--external", "windows": "--w
     type=_PATH,
     required=True,
     metavar="PATH",
-    help="Where to: a folder, site.zip, site.tar.gz, site.wacz or site.warc.gz. Nothing may be there yet.",
+    help="Write to PATH: a folder, or a file that ends in .zip, .tar.gz, .wacz or .warc.gz. PATH must be new, or "
+    "an empty folder.",
 )
 @click.option(
     "--as",
     type=click.Choice(["offline", "hosting"]),
     default="offline",
     show_default=True,
-    help="For hosting, also redirects for nginx, Apache and Netlify, so that old addresses work.",
+    help="Purpose of the exported site. `hosting` adds redirects for nginx, Apache and Netlify, so that old URLs work.",
 )
 @click.option(
     "--external",
     type=click.Choice(["keep", "archive", "none"]),
     default="keep",
     show_default=True,
-    help="Links away from the site: as they are; to copies in the archive; or as they are, but nothing is loaded.",
+    help="Links to other sites: leave them unchanged (keep), point them to the archive (archive), or leave them "
+    "unchanged but load no images, scripts and styles from other sites (none).",
 )
-@click.option("--no-rewrite", is_flag=True, help="All bytes as they were, in files that are called what addresses are.")
-@click.option("--windows-names", is_flag=True, help="Names that Windows takes.")
-@click.option("--json", is_flag=True, help="What was done, as JSON.")
+@click.option(
+    "--no-rewrite", is_flag=True, help="Write all bytes unchanged to files named HOST/PATH?QUERY, and rewrite no links."
+)
+@click.option("--windows-names", is_flag=True, help="Use file names that are valid on Windows.")
+@click.option("--json", is_flag=True, help="Print a summary as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, recovery: Path, **options: Any) -> None:  # noqa: ANN401  `as` is a keyword
-    """Make a site of a recovery again: files to open offline or to host, or archive files for replay.
+    """Export a recovery as a website for offline use or hosting, or as a WACZ or WARC file for replay.
 
-    RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
-    the rest was exported. docs/export.md explains what is done to links and names.
+    RECOVERY is a folder created by `unlost recover`, which may still be running. Links between pages of the site become
+    relative links; all other bytes stay unchanged. A WACZ or WARC file contains the unchanged captures.
+
+    The exit code is 5 if some captures cannot be read; the others are exported.
+
+    \b
+    Example:
+      unlost export lost.example.recovery -o site
+      unlost export lost.example.recovery -o site.wacz
     """
     output: Path = options["output"]
     if options["no_rewrite"] and options["external"] != "keep" and export_format_of(output).is_site:

@@ -46,8 +46,15 @@ from unlost.uri import DEFAULT_RULES, RULE_SETS
 _FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 _BITS = click.IntRange(MIN_BITS, MAX_BITS)
-_JSON = click.option("--json", is_flag=True, help="The result as JSON.")
-_OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The filter to write; `-` is standard output.")
+_JSON = click.option("--json", is_flag=True, help="Print the result as JSON.")
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    metavar="FILE",
+    help="Write the filter to FILE; `-` is standard output.",
+)
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -55,20 +62,36 @@ def _reading_options(command: _Command) -> _Command:
     """Add the options that describe the inputs and how they are read."""
     options = (
         click.option(
-            "--input", type=click.Choice(INPUT_KINDS), help="What the files are, if looking at them does not tell."
+            "--input",
+            type=click.Choice(INPUT_KINDS),
+            help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), "
+            "log (access log), map (without wildcards), or mixed (index rows and URLs)."
+            "  [default: detected from the content]",
         ),
-        click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
-        click.option("--host", help="Whose access log it is, if its lines do not tell."),
+        click.option(
+            "--column",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Read URLs from column N of a tab-separated list; the first column is 1.",
+        ),
+        click.option(
+            "--host",
+            metavar="HOST",
+            help="Host name of the site of an access log, if the lines of the log do not contain it.",
+        ),
         allow_partial_option,
         max_bad_option,
         force_option,
         click.option(
             "--date",
             metavar="DATE",
-            help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.",
+            help="Build date in the header of the filter, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or now]",
         ),
         click.option(
-            "--threads", type=click.IntRange(min=1), help="How many threads work; all processors if not given."
+            "--threads",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Number of threads.  [default: all processors]",
         ),
         _JSON,
     )
@@ -79,28 +102,62 @@ def _reading_options(command: _Command) -> _Command:
 
 @click.group(name="filter")
 def command() -> None:
-    """Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.
+    """Build, update and query filters, which say which pages an archive does not hold.
 
-    A filter has a fingerprint of some bits for each page. It never denies a page that went into it; of the others it
-    takes one in 2^bits for one that did.
+    A filter stores a fingerprint of a few bits for each page of an index: about 9 bits by default. It has no false
+    negatives: it never denies a page that was in the index. Its rate of false positives is 1 in 2^bits, by default 1 in
+    256. A filter does not know captures made after it was built.
+
+    \b
+    Example:
+      unlost filter build archive.cdxj.gz -o archive.filter
+      unlost filter lookup archive.filter http://example.com/
     """
 
 
 @command.command()
 @click.argument("files", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @_OUTPUT
-@click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
+@click.option(
+    "--bits",
+    type=_BITS,
+    default=DEFAULT_BITS,
+    show_default=True,
+    metavar="N",
+    help="Size of a fingerprint in bits. The rate of false positives is 1 in 2^N.",
+)
 @click.option(
     "--key",
     type=click.Choice(FILTER_KEY_KINDS),
     default="hxpx",
     show_default=True,
-    help="The keys of maps, or with queries.",
+    help="Keys to store: of URLs without their query strings, as in maps (hxpx), or of whole URLs (urir).",
 )
-@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
-@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
-@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@click.option(
+    "--status",
+    multiple=True,
+    metavar="CODE",
+    help="Add only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
+)
+@click.option(
+    "--mime",
+    multiple=True,
+    metavar="TYPE",
+    help="Add only captures of this media type, such as text/html. May be repeated.  [default: all]",
+)
+@click.option(
+    "--exclude",
+    metavar="KIND[,KIND]",
+    help=f"Do not add these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
+)
+@click.option(
+    "--rules",
+    type=click.Choice(RULE_SETS),
+    default=DEFAULT_RULES,
+    show_default=True,
+    help="Canonicalisation of URLs: as in Wayback and pywb indexes, or as in the papers (case is preserved).",
+)
 @engine_options
 @columns_option
 @_reading_options
@@ -125,11 +182,19 @@ def build(
     json: bool,
     **reading: Any,  # noqa: ANN401  see `_reading_options`
 ) -> None:
-    """Make a filter of what indexes hold.
+    """Build a filter from indexes of an archive.
 
-    INDEX is whatever `unlost map build` takes, sorted or not, any number of them and of any size; maps only without
-    wildcards. Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged,
-    cannot be read or has no good line, nothing is written, and the exit code is 3.
+    INDEX is a CDX, CDXJ or ZipNum (`.idx`) index, a WARC, ARC or WACZ file, a list of URLs, an access log (successful
+    requests are added) or a map without wildcards; plain, gzip or zstd; sorted or not. `-` is standard input. The
+    format is detected from the first lines of each file. With --engine spark, INDEX is any path or URL that Spark can
+    read.
+
+    The exit code is 5 if lines were skipped because they cannot be read; they are counted by kind. If an input is
+    damaged, cannot be read or has no valid line, nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost filter build archive.cdxj.gz -o archive.filter
     """
     _reject_stdout_conflict(output, json)
     options = FilterOptions(
@@ -160,8 +225,19 @@ def build(
 @command.command()
 @click.argument("file", type=types.READABLE_FILE, metavar="FILTER")
 @click.argument("files", type=types.READABLE_FILE, nargs=-1, required=True, metavar="INDEX...")
-@click.option("-o", "--output", type=_FILE, help="The filter to write; in the place of the old one if not given.")
-@click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the new filter to FILE; `-` is standard output.  [default: replace FILTER]",
+)
+@click.option(
+    "--bits",
+    type=_BITS,
+    metavar="N",
+    help="Size of the fingerprints of the new pages in bits.  [default: as in FILTER]",
+)
 @_reading_options
 @click.pass_context
 def add(
@@ -175,10 +251,18 @@ def add(
     json: bool,
     **reading: Any,  # noqa: ANN401
 ) -> None:
-    """Chain a small filter of what is new in indexes to a filter.
+    """Add the new pages of indexes to a filter.
 
-    Keys, rules, statuses, media types and what is left out are as in the filter. What it knows already takes no room.
-    The more often something is added, the more often the filter is wrong: `compact` makes one of all.
+    Appends a layer with the pages of INDEX that FILTER does not have yet. Keys, rules, statuses, media types and
+    excluded pages are those of FILTER. Each layer adds its own false positives; `unlost filter compact` rebuilds the
+    filter with one layer.
+
+    The exit code is 5 if lines were skipped because they cannot be read. If an input is damaged, cannot be read or has
+    no valid line, the filter is not changed, and the exit code is 3.
+
+    \b
+    Example:
+      unlost filter add archive.filter new.cdxj.gz
     """
     target = output or file
     _reject_stdout_conflict(target, json)
@@ -197,10 +281,16 @@ def add(
     type=types.READABLE_FILE,
     multiple=True,
     required=True,
-    help="What the archive holds, all of it; may be repeated.",
+    metavar="INDEX",
+    help="Index of all holdings of the archive. May be repeated, for an index of several files.",
 )
 @_OUTPUT
-@click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
+@click.option(
+    "--bits",
+    type=_BITS,
+    metavar="N",
+    help="Size of a fingerprint in bits. The rate of false positives is 1 in 2^N.  [default: as in FILTER]",
+)
 @_reading_options
 @click.pass_context
 def compact(
@@ -214,10 +304,18 @@ def compact(
     json: bool,
     **reading: Any,  # noqa: ANN401
 ) -> None:
-    """Make one filter of one to which others were chained, from the index.
+    """Rebuild a filter with several layers as one layer.
 
-    Nothing can be read out of a filter, so the index has to list all that is held. Where it has fewer keys than the
-    filter, that is said.
+    Reads the pages from a complete index of the archive, because a filter does not contain its keys. Keys, rules,
+    statuses, media types and excluded pages are those of FILTER. A warning is printed if the index has fewer keys than
+    the filter. To replace the filter, give its name to -o, and --force.
+
+    The exit code is 5 if lines were skipped because they cannot be read. If an input is damaged, cannot be read or has
+    no valid line, nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost filter compact archive.filter --index archive.cdxj.gz -o new.filter
     """
     _reject_stdout_conflict(output, json)
     previous_keys = Filter.open(file).keys
@@ -235,9 +333,16 @@ def compact(
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
-    """Read a filter to its end, say what is in it, and whether any bit has changed since it was written.
+    """Describe a filter, and check that the file is not damaged.
 
-    The exit code is 1 if any has, 3 if it is no filter or its header is damaged.
+    Prints the number of keys, the rules, and the bits and dates of each layer. Reads the whole file and compares it
+    with its checksums.
+
+    The exit code is 1 if the file is damaged, and 3 if it is not a filter or its header is damaged.
+
+    \b
+    Example:
+      unlost filter check archive.filter
     """
     filter_ = Filter.open(file)
     damage = filter_.check()
@@ -325,14 +430,20 @@ def _print_report(report: FilterReport, json: bool, *, is_all: bool = True) -> i
 @command.command()
 @click.argument("filter_file", type=READABLE_FILE, metavar="FILTER")
 @url_arguments
-@click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+@click.option("--json", is_flag=True, help="Print one JSON object per line, also for invalid URLs.")
 @click.pass_context
 def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], batch: Path | None, json: bool) -> None:
-    """Say whether the archive of a filter holds each page.
+    """Look up pages in a filter: print whether the archive may hold each of them.
 
-    A line for each URL, or SURT in its place: the URL, and `yes` or `no`, between tabs. No is sure for the day on which
-    the filter was made; yes is wrong for one of 2^bits pages that are not held. What is no address is reported in one
-    line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
+    Each line has the URL or SURT as given, and `yes` or `no`, separated by a tab. `no` is certain for the time at which
+    the filter was built. `yes` is wrong for 1 in 2^bits of the pages that the archive does not hold.
+
+    An invalid URL is reported on standard error, and the other URLs are looked up. The exit code is then 2 if the URL
+    is an argument, and 5 if it is from a list.
+
+    \b
+    Example:
+      unlost filter lookup archive.filter http://example.com/ http://example.com/about
     """
     problems = Problems()
     batches = read_url_batches(addresses, batch, problems)

@@ -207,51 +207,81 @@ _FILE = types.AnyPath()
 
 @click.command(name="harvest")
 @click.argument("url", nargs=-1)
-@click.option("--urls", type=types.FILE_OR_STDIN, metavar="FILE", help="These pages, too, one a line; - to read them.")
 @click.option(
-    "--scheme", type=types.READABLE_FILE, metavar="FILE", help="By which to decide: of `unlost refresh learn`."
+    "--urls",
+    type=types.FILE_OR_STDIN,
+    metavar="FILE",
+    help="Visit the pages in FILE, one URL per line. - reads standard input.",
 )
-@click.option("-o", "--output", type=_FILE, required=True, metavar="DIR", help="Where history, log and WARCs are kept.")
+@click.option(
+    "--scheme",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="Decide which pages to download by this scheme file of `unlost refresh learn`.  [default: download all]",
+)
+@click.option(
+    "-o", "--output", type=_FILE, required=True, metavar="DIR", help="Store the history, the log and WARC files in DIR."
+)
 @click.option(
     "--history",
     type=types.READABLE_FILE,
     multiple=True,
     metavar="FILE",
-    help="An index (CDXJ, CDX) whose last captures are the history; may be repeated.",
+    help="Import the history of pages from a CDXJ or CDX index of earlier captures. May be repeated.",
 )
 @click.option(
-    "--warcs", type=types.READABLE_FOLDER, metavar="DIR", help="The WARCs that --history names: for tags and dates."
+    "--warcs",
+    type=types.READABLE_FOLDER,
+    metavar="DIR",
+    help="With --history: read ETag, Last-Modified and bodies from the WARC files in DIR that the index names.",
 )
-@click.option("--cdxj", type=_FILE, metavar="FILE", help="Write what is held of each page there, as CDXJ.")
+@click.option("--cdxj", type=_FILE, metavar="FILE", help="Write the current capture of each page to FILE, as CDXJ.")
 @click.option(
     "--due",
     type=click.FloatRange(0, 1),
-    metavar="CHANCE",
-    help="Only pages that have changed with this probability, by how often they did.",
+    metavar="PROBABILITY",
+    help="Visit only pages that have changed with at least this probability, from 0 to 1, according to their history.  "
+    "[default: all pages]",
 )
 @click.option(
     "--audit",
     type=click.FloatRange(0.01, 1),
     metavar="SHARE",
-    help="Of skips to download nevertheless, in the place of what the scheme says.",
+    help="Download this share of skipped pages anyway, from 0.01 to 1, to detect wrong headers.  [default: the share "
+    "in the scheme, at least 0.01]",
 )
-@click.option("--anew", is_flag=True, help="Begin a round, also if one was interrupted.")
+@click.option("--anew", is_flag=True, help="Start a new round instead of resuming an interrupted one.")
 @delay_option
 @click.option(
-    "--hosts", type=click.IntRange(1, 100), default=4, show_default=True, metavar="N", help="To visit at the same time."
+    "--hosts",
+    type=click.IntRange(1, 100),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Visit at most N hosts at the same time.",
 )
-@click.option("--keep-noarchive", is_flag=True, help="Keep also pages that ask not to be kept: if they are yours.")
+@click.option(
+    "--keep-noarchive", is_flag=True, help="Store pages marked `noarchive`, too. Use this only for your own site."
+)
 @contact_option
-@click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name.")
-@click.option("--json", is_flag=True, help="As JSON, an object a line: one for each visit, then the summary.")
+@click.option("--proxy", is_flag=True, help="Use the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY.")
+@click.option("--json", is_flag=True, help="Print a JSON object for each visit and one for the summary, one per line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Visit pages again, and download what changed.
+    """Revisit pages, and download those that changed to WARC files.
 
-    Without a URL and --urls, all pages that DIR knows are visited. Without a scheme everything is downloaded, and what
-    is the same is kept as a revisit. The log in DIR, visits.ndjson, is what `unlost refresh learn` learns from. The
-    exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
-    to its end. docs/refresh.md explains it.
+    Visit each URL and the pages in --urls; if none is given, all pages in the history of DIR. Unchanged pages are
+    stored as revisit records. `unlost refresh learn` learns a scheme from the log, DIR/visits.ndjson; with --scheme,
+    pages that have probably not changed are skipped.
+
+    The exit code is 4 if some hosts are unreachable or ask to come back later: run the same command again to resume.
+    It is 5 if some lines of a list or an index are invalid.
+
+    \b
+    Example:
+      unlost harvest --urls pages.txt -o site.harvest
+      unlost refresh learn site.harvest/visits.ndjson -o scheme
+      unlost harvest -o site.harvest --scheme scheme
     """
     if options["warcs"] is not None and not options["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")

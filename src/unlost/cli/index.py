@@ -38,10 +38,15 @@ _COMPRESSED = (".gz", ".zst")  # rejected suffixes of output files, which are wr
 
 @click.group(name="index")
 def command() -> None:
-    """Make, read, check and convert the files in which archives list what they hold.
+    """Build, read, check and convert CDX, CDXJ and ZipNum indexes.
 
-    CDX of 9, 10 or 11 fields or with any header, CDXJ of pywb, OpenWayback, ipwb and Common Crawl, plain, gzip or zstd,
-    and ZipNum by its `.idx`. A line that cannot be read is counted by kind, and the rest goes on.
+    Reads CDX with 9, 10 or 11 fields or any header line, CDXJ of pywb, OpenWayback, ipwb and Common Crawl, and ZipNum
+    by its `.idx` file; plain, gzip or zstd. Lines that cannot be read are skipped and counted by kind.
+
+    \b
+    Example:
+      unlost index build *.warc.gz -o archive.cdxj
+      unlost index show archive.cdxj --url http://example.com/
     """
 
 
@@ -52,17 +57,24 @@ def command() -> None:
     "--output",
     type=_FILE,
     required=True,
-    help="Where to: a CDXJ, or a ZipNum if it ends in .idx; `-` is standard output.",
+    metavar="FILE",
+    help="Write the index to FILE: ZipNum if its name ends in .idx, otherwise CDXJ; `-` is standard output.",
 )
 @allow_partial_option
 @force_option
 @click.pass_context
 def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partial: bool, force: bool) -> None:
-    """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
+    """Build a sorted CDXJ index of WARC, ARC and WACZ files.
 
-    If a file is damaged or cannot be read, nothing is written, and the exit code is 3: an index without it would pass
-    for a whole one. With --allow-partial, what can be read of damaged files is used, files that cannot be read are
-    skipped, and the exit code is 5.
+    Writes one row for each response, revisit and resource record, as pywb does. An output that ends in .idx is written
+    as ZipNum, with its .cdx.gz and .loc files.
+
+    If a file is damaged or cannot be read, nothing is written, and the exit code is 3. With --allow-partial, damaged
+    files are indexed as far as they can be read, unreadable ones are skipped, and the exit code is 5.
+
+    \b
+    Example:
+      unlost index build *.warc.gz -o archive.cdxj
     """
     paths = [Path(file) for file in files]
     reject_in_place([output], paths, force=force)
@@ -87,9 +99,15 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
 
 @command.command()
 @click.argument("file", type=cli_types.READABLE_FILE)
-@click.option("--filter", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated.")
-@click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
+@click.option(
+    "--filter",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Print only captures with this value, such as status=200. An empty value matches captures without the field. "
+    "May be repeated; all filters must match.",
+)
+@click.option("--url", metavar="URL", help="Print only captures of this page.  [default: all]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N printed captures.  [default: all]")
 @click.pass_context
 def show(
     ctx: click.Context,
@@ -98,10 +116,16 @@ def show(
     url: str | None,
     limit: int | None,
 ) -> None:
-    """Print the captures of an index, or of a WARC, ARC or WACZ file, one JSON object a line.
+    """Print the captures of an index or of a WARC, ARC or WACZ file.
 
-    Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
-    is printed can be asked for, and an empty value asks for rows without the field.
+    Each line is a JSON object; fields without a value are omitted. --filter accepts every field that is printed. In a
+    ZipNum index, --url finds the captures without reading the whole index.
+
+    The exit code is 5 if lines were skipped because they cannot be read, and 3 if no line can be read.
+
+    \b
+    Example:
+      unlost index show archive.cdxj --url http://example.com/ --filter status=200
     """
     filters = [_parse_filter(text) for text in filter]
     problems = Problems()
@@ -121,13 +145,20 @@ def show(
 
 @command.command()
 @click.argument("file", type=cli_types.READABLE_FILE)
-@click.option("--json", is_flag=True, help="The result as one JSON object.")
+@click.option("--json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
-    """Say whether an index is sorted and which lines cannot be read, with the first of each kind.
+    """Check an index or a WARC, ARC or WACZ file.
 
-    Of a WARC, ARC or WACZ file, say how many records of each type there are, and what is wrong with them. The exit code
-    is 1 if anything is wrong, or if there is nothing in the file.
+    For an index, prints the number of captures, whether the lines are sorted, and the problems of lines that cannot be
+    read: the number of each kind, and the first one. For a WARC, ARC or WACZ file, prints the number of records of each
+    type and the problems of damaged ones.
+
+    The exit code is 1 if the file has problems, is not sorted, or is empty.
+
+    \b
+    Example:
+      unlost index check archive.cdxj
     """
     problems = Problems()
     check_file = _check_archive if warc_index.is_archive_file(file) else _check_index
@@ -194,10 +225,16 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
     "--output",
     type=_FILE,
     required=True,
-    help="Where to; its ending tells the format unless --format does. `-` is standard output, and CDXJ.",
+    metavar="FILE",
+    help="Write the index to FILE; `-` is standard output.",
 )
-@click.option("--format", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
-@click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
+@click.option(
+    "--format",
+    type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]),
+    help="Output format."
+    "  [default: from the extension of the output: .cdx (11 fields), .cdxj or .idx (ZipNum); cdxj for `-`]",
+)
+@click.option("--sort", is_flag=True, help="Sort the rows by bytes, and remove duplicate rows.")
 @damage_options
 @click.pass_context
 def convert(
@@ -210,11 +247,17 @@ def convert(
     max_bad: float | None,
     force: bool,
 ) -> None:
-    """Write an index in another format: CDX, CDXJ or ZipNum. A WARC, ARC or WACZ gives its captures in its own order.
+    """Convert an index to CDX, CDXJ or ZipNum.
 
-    The ending of the output is `.cdx` (11 fields), `.cdxj` or `.idx` (ZipNum, with its `.cdx.gz` and `.loc` beside it).
-    Keys and dates stay as they are. Lines that cannot be read are counted by kind, and the exit code is 5 then. If the
-    file is damaged or has no good line, nothing is written, and the exit code is 3.
+    FILE is an index, or a WARC, ARC or WACZ file, whose captures are written in their order unless --sort is given.
+    Keys and dates are copied unchanged. A ZipNum index is written as three files: .idx, .cdx.gz and .loc.
+
+    The exit code is 5 if lines were skipped because they cannot be read; they are counted by kind. If the file is
+    damaged or has no valid line, nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost index convert archive.cdx -o archive.cdxj --sort
     """
     reject_in_place(zipnum_paths(output) if output.suffix == ".idx" else [output], [file], force=force)
     problems = Problems()

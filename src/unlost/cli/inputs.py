@@ -129,7 +129,8 @@ def url_arguments(command: _Command) -> _Command:
     with_batch = click.option(
         "--batch",
         type=FILE_OR_STDIN,
-        help="A list of addresses, one a line, plain, gzip or zstd; `-` for standard input.",
+        metavar="FILE",
+        help="Look up the URLs in FILE, one per line, plain, gzip or zstd; `-` is standard input.",
     )
     return click.argument("addresses", metavar="[URL...]", nargs=-1)(with_batch(command))
 

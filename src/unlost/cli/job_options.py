@@ -26,15 +26,16 @@ jobs_option = click.option(
     cls=CommonOption,
     type=AnyPath(file_okay=False),
     metavar="DIR",
-    help="The folder of jobs and what they recover; workers on other machines must reach the same one. "
-    "For all commands: UNLOST_JOBS.",
+    help="Store jobs and their files in DIR. Workers on other machines must access the same folder.  [environment "
+    "variable for all commands: UNLOST_JOBS]",
 )
 database_option = click.option(
     "--database",
     cls=CommonOption,
     metavar="URL",
-    help="postgresql://USER@HOST/NAME in place of a file in the folder of jobs; with a password, "
-    f"better as {DATABASE_VARIABLE} than on a command line.",
+    help="Use the PostgreSQL database postgresql://USER@HOST/NAME. Other users of this machine can read command lines: "
+    f"set a URL with a password in the environment variable {DATABASE_VARIABLE} instead.  [default: an SQLite file in "
+    "the --jobs folder]",
 )
 min_free_space_option = click.option(
     "--min-free-space",
@@ -43,8 +44,8 @@ min_free_space_option = click.option(
     default=1_000,
     show_default=True,
     metavar="MB",
-    help="No job starts or continues while less than this is free on the disk of --jobs; 0 for no limit. "
-    "For all commands: UNLOST_MIN_FREE_SPACE.",
+    help="Pause all jobs while less than MB megabytes are free on the disk of the --jobs folder. 0 means no limit.  "
+    "[environment variable for all commands: UNLOST_MIN_FREE_SPACE]",
 )
 max_jobs_size_option = click.option(
     "--max-jobs-size",
@@ -53,8 +54,8 @@ max_jobs_size_option = click.option(
     default=200_000,
     show_default=True,
     metavar="MB",
-    help="No job starts or continues while all jobs together take more than this; 0 for no limit. "
-    "For all commands: UNLOST_MAX_JOBS_SIZE.",
+    help="Pause all jobs while their files take more than MB megabytes in total. 0 means no limit.  [environment "
+    "variable for all commands: UNLOST_MAX_JOBS_SIZE]",
 )
 
 

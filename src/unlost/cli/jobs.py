@@ -91,35 +91,60 @@ def _service_error(status: int, body: bytes) -> UsageError | JobError | InputErr
 
 
 _STATES = ("pending", "queued", "processing", "complete", "failed", "cancelled", "removed")
-_server = click.option("--server", required=True, metavar="URL", help="The service.")
+_server = click.option("--server", required=True, metavar="URL", help="URL of the job service.")
 _token = click.option(
     "--token",
     cls=CommonOption,
     metavar="TEXT",
-    help="That of an administrator; better as the variable UNLOST_TOKEN than on a command line.",
+    help="Administrator token. Other users of this machine can read command lines: set the environment variable "
+    "UNLOST_TOKEN instead.",
 )
-_json = click.option("--json", is_flag=True, help="The answer as it came.")
+_json = click.option("--json", is_flag=True, help="Print the JSON response of the service.")
 
 
 @click.group(name="jobs")
 def command() -> None:
-    """Order recoveries from a service (`unlost serve --jobs`), and look after them."""
+    """Submit recovery jobs to a service (`unlost serve --jobs`), and manage them.
+
+    `submit`, `status`, `cancel` and `list` send requests to a service. `token` and `clock` are for administrators and
+    run where the job folder is.
+
+    \b
+    Example:
+      unlost jobs submit http://lost.example/ --mail you@example.org --server https://recover.example.org
+      unlost jobs status KEY --server https://recover.example.org
+    """
 
 
 @command.command(name="submit")
 @click.argument("url", metavar="URL")
 @_server
-@click.option("--mail", required=True, metavar="ADDRESS", help="Whom to write to.")
-@click.option("--name", default="", metavar="TEXT", help="Who you are.")
+@click.option(
+    "--mail",
+    required=True,
+    metavar="EMAIL",
+    help="Email address of the owner, to which the service sends a confirmation link and later a link to the result.",
+)
+@click.option("--name", default="", metavar="TEXT", help="Name of the owner.  [default: none]")
 @with_options(order_options)
 @only_option
-@click.option("--windows/--no-windows", default=True, show_default=True, help="Names of files that Windows takes.")
+@click.option(
+    "--windows/--no-windows",
+    default=True,
+    show_default=True,
+    help="Use file names that are valid on Windows in packages of the site.",
+)
 @_token
 @_json
 def submit(url: str, server: str, token: str | None, json: bool, **options: Any) -> None:  # noqa: ANN401  by their names
-    """Order the recovery of a lost site, and print the key of the job.
+    """Submit a recovery job for the lost site at URL, and print its key.
 
-    It begins once it was confirmed by mail; orders of administrators need no confirmation.
+    The job starts after the owner has followed the confirmation link in the email. Jobs of administrators (--token)
+    need no confirmation.
+
+    \b
+    Example:
+      unlost jobs submit http://lost.example/ --mail you@example.org --server https://recover.example.org
     """
     order = {name: options[name] for name in ("mail", "name", "windows")} | _recovery_fields(url, options)
     if options["only"]:
@@ -153,7 +178,14 @@ def _recovery_fields(url: str, options: Mapping[str, Any]) -> dict[str, object]:
 @_token
 @_json
 def status(key: str, server: str, token: str | None, json: bool) -> None:
-    """Say how a job stands, by its key; for administrators, its number will do."""
+    """Show the status of a job and the links to its packages.
+
+    KEY is the key that `unlost jobs submit` printed. Administrators (--token) can give the number of the job instead.
+
+    \b
+    Example:
+      unlost jobs status KEY --server https://recover.example.org
+    """
     _print_job(_client(server, token).request(f"/api/jobs/{_check_key(key)}"), is_json=json)
 
 
@@ -163,18 +195,39 @@ def status(key: str, server: str, token: str | None, json: bool) -> None:
 @_token
 @_json
 def cancel(key: str, server: str, token: str | None, json: bool) -> None:
-    """Cancel a job that has not ended."""
+    """Cancel a job that has not finished.
+
+    KEY is the key that `unlost jobs submit` printed. Administrators (--token) can give the number of the job instead.
+
+    \b
+    Example:
+      unlost jobs cancel KEY --server https://recover.example.org
+    """
     _print_job(_client(server, token).request(f"/api/jobs/{_check_key(key)}/cancel", is_post=True), is_json=json)
 
 
 @command.command(name="list")
 @_server
-@click.option("--state", type=click.Choice(_STATES), help="Only those that are so.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, metavar="N", help="At most.")
+@click.option("--state", type=click.Choice(_STATES), help="List only jobs in this state.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="List at most N jobs.",
+)
 @_token
 @_json
 def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
-    """List jobs, for administrators: those that are queued in their order."""
+    """List jobs. Requires an administrator token.
+
+    Queued jobs are listed in the order of the queue.
+
+    \b
+    Example:
+      UNLOST_TOKEN=TOKEN unlost jobs list --server https://recover.example.org --state queued
+    """
     query = {"limit": limit, **({} if state is None else {"state": state})}
     response = _client(server, token).request("/api/jobs", query=query)
     if json:
@@ -191,9 +244,17 @@ def list_(server: str, state: str | None, limit: int, token: str | None, json: b
 @click.argument("name", metavar="NAME")
 @jobs_option
 @database_option
-@click.option("--revoke", is_flag=True, help="Make all tokens of that name worthless.")
+@click.option("--revoke", is_flag=True, help="Revoke all tokens of this name.")
 def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> None:
-    """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
+    """Create an administrator token and print it.
+
+    NAME identifies the token for --revoke. Run this command on a machine that can access the job folder. The token
+    is stored only as a hash and cannot be shown again.
+
+    \b
+    Example:
+      unlost jobs token operator --jobs /srv/unlost
+    """
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     from unlost.jobs.auth import AdminTokens  # noqa: PLC0415  imports SQLAlchemy, which the other commands do without
@@ -212,11 +273,18 @@ def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> N
 @command.command(name="clock")
 @jobs_option
 @database_option
-@click.option("--confirm", is_flag=True, help="The time is right: remove what is due.")
+@click.option(
+    "--confirm", is_flag=True, help="Confirm that the current time is correct, so that expired jobs are removed again."
+)
 def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
-    """Say whether the clock jumped. Nothing is removed after that until the time is confirmed.
+    """Report whether the clock of the job service has jumped.
 
-    Ends with exit code 1 if it jumped and the time is not confirmed.
+    After a jump, the service removes no expired jobs until the time is confirmed with --confirm. The exit code is 1 if
+    the clock jumped and the time is not confirmed.
+
+    \b
+    Example:
+      unlost jobs clock --jobs /srv/unlost --confirm
     """
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")

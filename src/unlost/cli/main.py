@@ -16,15 +16,24 @@ from unlost.errors import UnlostError
 # Errors on the command line end with 2 and errors in what was read with 3, so that a script that sees 2 need not look
 # at its files. A named file that does not exist is 3: names come from other programs more often than from users.
 EXIT_CODES = {
-    0: "done",
-    1: "checked and found wanting, or looked for and nothing found",
-    2: "usage: something on the command line is wrong: a command, an option, an address, a date, a name",
-    3: "an input cannot be read, is damaged or empty, or the output cannot be written: nothing was written",
-    4: "partly done: run the same command again to continue",
-    5: "done, but some input was skipped: lines or records that cannot be read, or damage that was allowed",
-    130: "interrupted",
-    141: "whoever read the output went away",
+    0: "success",
+    1: "a check failed, or a search found nothing",
+    2: "usage error: an invalid command, option, URL, date or name on the command line",
+    3: "an input is unreadable, damaged or empty, or the output cannot be written: nothing was written",
+    4: "incomplete: run the same command again to resume",
+    5: "success, but some input was skipped: unreadable lines or records, or damage that an option allowed",
+    130: "interrupted by Ctrl-C (SIGINT)",
+    141: "the reader of the output closed the pipe (SIGPIPE)",
 }
+
+_EPILOG = """\
+Run `unlost COMMAND --help` for the options and an example of a command.
+
+Each option can also be set in the configuration file or by an environment variable. An option on the command line
+overrides the variable, which overrides the file. For `unlost uri surt --rules papers`, the variable is
+UNLOST_URI_SURT_RULES=papers, and the file has a table [uri.surt] with the line rules = "papers". The file is
+$UNLOST_HOME/config.toml, else $XDG_CONFIG_HOME/unlost/config.toml, else ~/.config/unlost/config.toml.
+"""
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, is_requested: bool) -> None:
@@ -39,20 +48,26 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_requested: bo
     name="unlost",
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "UNLOST", "max_content_width": 100},
-    epilog="Every option can also be set by a variable UNLOST_COMMAND_OPTION or in config.toml; flags win.",
+    epilog=_EPILOG,
 )
-@click.option("--log", type=click.Choice(["text", "json"]), default="text", help="How messages are written to stderr.")
+@click.option(
+    "--log",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the messages on standard error: text, or one JSON object per line.",
+)
 @click.option(
     "--version",
     is_flag=True,
     callback=_print_version,
     expose_value=False,
     is_eager=True,
-    help="Show it.",
+    help="Show the version and exit.",
     allow_from_autoenv=False,
 )
 def app(log: str) -> None:
-    """Know what web archives hold, and bring lost websites back."""
+    """Recover lost websites from web archives, and find out what web archives hold."""
     del log  # read by messages.say
 
 

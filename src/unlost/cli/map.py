@@ -56,16 +56,24 @@ from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 _FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
-_OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
-_JSON = click.option("--json", is_flag=True, help="The result as JSON.")
+_OUTPUT = click.option(
+    "-o", "--output", type=_FILE, required=True, metavar="FILE", help="Write the map to FILE; `-` is standard output."
+)
+_JSON = click.option("--json", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group(name="map", cls=lazy_group(compact="map_compact", sample="map_sample"))
 def command() -> None:
-    """Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.
+    """Build, compact, merge and query MementoMaps, which summarise an archive's holdings.
 
-    A map is a sorted text file: a key, or a wildcard for all that lies below it, and how many copies of how many pages
-    are held there. No page that went into a map is ever denied by it.
+    A MementoMap is a sorted text file. Each line has a key, or a wildcard for all keys below it, and the number of
+    captures, optionally with the number of pages. An aggregator uses the maps of archives to query only those that may
+    hold a page. A map has no false negatives: it covers every page of the indexes from which it was built.
+
+    \b
+    Example:
+      unlost map build archive.cdxj.gz -o archive.ukvs
+      unlost map lookup archive.ukvs http://example.com/
     """
 
 
@@ -87,9 +95,15 @@ def merge(
     keep: str | None,
     json: bool,
 ) -> None:
-    """Make one map of several, which covers whatever any of them covers.
+    """Merge maps into one that covers every page of each.
 
-    Copies add up, pages to an upper bound; exclusions lose against what another map holds. docs/map.md has a table.
+    Numbers of captures are added. Numbers of pages are added too and become upper bounds, since maps may cover the same
+    pages. An exclusion is dropped if another map says that the archive holds the page. All maps must have the same
+    rules and key fields. The exit code is 5 if a map has lines that cannot be read.
+
+    \b
+    Example:
+      unlost map merge 2023.ukvs 2024.ukvs -o archive.ukvs
     """
     reject_stdout_conflict(output, json)
     cluster = spark_config(engine, master, spark_conf, keep)
@@ -116,9 +130,16 @@ def merge(
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
-    """Print the keys whose frequency is not the same in two maps: `-` only before, `+` only after, `~` changed.
+    """Print the keys with different frequencies in two maps.
 
-    The exit code is 1 if there are any, 5 if lines could not be read. Headers are not compared.
+    Each line has a mark, the key and its frequencies, separated by tabs. The mark is `-` for a key that only BEFORE
+    has, `+` for one that only AFTER has, and `~` for one with another frequency. Headers are not compared.
+
+    The exit code is 0 if the maps are equal, 1 if they differ, and 5 if a map has lines that cannot be read.
+
+    \b
+    Example:
+      unlost map diff old.ukvs new.ukvs
     """
     has_differences = False
     problems = Problems()
@@ -138,14 +159,23 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 @command.command()
 @click.argument("file", type=types.READABLE_FILE)
 @click.option(
-    "--date", metavar="DATE", help="The day, for what has expired; today if not given. SOURCE_DATE_EPOCH too."
+    "--date",
+    metavar="DATE",
+    help="Report exclusions that have expired on this day, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or today]",
 )
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
-    """Say whether a map is sorted, its keys unique and such as look-ups find, its total right and nothing expired.
+    """Check that a map is valid and none of its exclusions has expired.
 
-    The exit code is 1 if anything is wrong.
+    Verifies that the lines are sorted and unique, every frequency can be read, every key can be found by a look-up, the
+    total is not less than the sum, and no line is missing at the end.
+
+    The exit code is 1 if the check fails, and 3 if the file is not a map.
+
+    \b
+    Example:
+      unlost map check archive.ukvs
     """
     with progress("checking", total_size([file])) as bar:
         checked = check_map(file, resolve_date(date), bar.update_bytes)
@@ -179,16 +209,21 @@ def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
 @command.command()
 @click.argument("map_file", type=READABLE_FILE, metavar="MAP")
 @url_arguments
-@click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+@click.option("--json", is_flag=True, help="Print one JSON object per line, also for invalid URLs.")
 @click.pass_context
 def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch: Path | None, json: bool) -> None:
-    """Say whether the archive of a map holds each page.
+    """Look up pages in a map: print whether the archive may hold each of them.
 
-    A line for each URL, or SURT in its place: the URL, `yes` or `no`, the key of the map that says so, and how much is
-    held under it (`-` where no key of the map covers the page), between tabs. The most specific key answers. What is
-    no address is reported in one line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
+    Each line has the URL or SURT as given, `yes` or `no`, the most specific key of the map that covers the page, and
+    the frequency of this key, separated by tabs. Key and frequency are `-` if no key covers the page. `yes` may be
+    wrong for pages below a wildcard; `no` is certain for captures that were in the index of the map.
 
-    The map is searched where it lies; one that is compressed is read into memory first.
+    An invalid URL is reported on standard error, and the other URLs are looked up. The exit code is then 2 if the URL
+    is an argument, and 5 if it is from a list. A plain map is searched in place; a compressed one is read into memory.
+
+    \b
+    Example:
+      unlost map lookup archive.ukvs http://example.com/ http://example.com/about
     """
     problems = Problems()
     batches = read_url_batches(addresses, batch, problems)
@@ -235,27 +270,88 @@ _WEIGHT = click.FloatRange(min=0)
 
 @command.command()
 @click.argument("files", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
-@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
-@click.option("--host-weight", type=_WEIGHT, help="Compact hosts with this weight.")
-@click.option("--path-weight", type=_WEIGHT, help="Compact paths with this weight.")
-@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
-@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
-@click.option("--by", type=click.Choice(["year"]), help="One line for each year, with a second key field.")
-@click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
-@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
-@click.option("--date", help="When the map is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
-@click.option("--name", help="The archive's name, for the header.")
-@click.option("--id", metavar="URI", help="The archive's address, for the header.")
-@click.option("--input", type=click.Choice(INPUT_KINDS), help="What the files are, if looking at them does not tell.")
-@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
-@click.option("--host", help="Whose access log it is, if its lines do not tell.")
-@click.option("--sorted", is_flag=True, help="The files are promised to be sorted: one that is not is an error.")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@_OUTPUT
+@click.option(
+    "--host-weight",
+    type=_WEIGHT,
+    metavar="WEIGHT",
+    help="Compact hosts: replace domains that have many hosts by wildcards. A smaller weight gives a smaller map."
+    "  [default: not compacted]",
+)
+@click.option(
+    "--path-weight",
+    type=_WEIGHT,
+    metavar="WEIGHT",
+    help="Compact paths: replace folders that have many entries by wildcards. A smaller weight gives a smaller map."
+    "  [default: not compacted]",
+)
+@click.option(
+    "--status",
+    multiple=True,
+    metavar="CODE",
+    help="Count only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
+)
+@click.option(
+    "--mime",
+    multiple=True,
+    metavar="TYPE",
+    help="Count only captures of this media type, such as text/html. May be repeated.  [default: all]",
+)
+@click.option(
+    "--exclude",
+    metavar="KIND[,KIND]",
+    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
+)
+@click.option("--by", type=click.Choice(["year"]), help="Write a separate line for each key and year of capture.")
+@click.option(
+    "--urir",
+    is_flag=True,
+    help="Also write the number of distinct URLs (URI-Rs) of each key, after a slash: captures/URLs.",
+)
+@click.option(
+    "--rules",
+    type=click.Choice(RULE_SETS),
+    default=DEFAULT_RULES,
+    show_default=True,
+    help="Canonicalisation of URLs: as in Wayback and pywb indexes, or as in the papers (case is preserved).",
+)
+@click.option(
+    "--date",
+    metavar="DATE",
+    help="Build date in the header of the map, such as 2026-12-31.  [default: SOURCE_DATE_EPOCH, or now]",
+)
+@click.option("--name", metavar="NAME", help="Name of the archive in the header of the map.")
+@click.option("--id", metavar="URI", help="URI of the archive in the header of the map.")
+@click.option(
+    "--input",
+    type=click.Choice(INPUT_KINDS),
+    help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), log (access "
+    "log), map, or mixed (index rows and URLs)."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read URLs from column N of a tab-separated list; the first column is 1.",
+)
+@click.option(
+    "--host", metavar="HOST", help="Host name of the site of an access log, if the lines of the log do not contain it."
+)
+@click.option(
+    "--sorted", is_flag=True, help="Require sorted indexes: fail on an unsorted line instead of sorting the rows."
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of threads that read the inputs.  [default: all processors]",
+)
 @damage_options
 @engine_options
 @columns_option
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@_JSON
 @click.pass_context
 def build(
     ctx: click.Context,
@@ -287,14 +383,19 @@ def build(
     columns: str | None,
     json: bool,
 ) -> None:
-    """Make a map of what indexes hold.
+    """Build a map from indexes of an archive.
 
-    INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses, an access log (hits are counted) or
-    another map; sorted or not, plain, gzip or zstd, any number of them and of any size; `-` is standard input. The
-    kind of a file is detected from its first lines; URLs next to an index are refused unless --input is given.
-    Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged, cannot be read
-    or has no good line, nothing is written, and the exit code is 3. On a cluster, INDEX is whatever Spark has addresses
-    for: folders, patterns, object stores; docs/scale.md says more.
+    INDEX is a CDX, CDXJ or ZipNum (`.idx`) index, a WARC, ARC or WACZ file, a list of URLs, an access log (successful
+    requests are counted) or another map; plain, gzip or zstd; sorted or not. `-` is standard input. The format is
+    detected from the first lines of each file. With --engine spark, INDEX is any path or URL that Spark can read: a
+    folder, a glob pattern, an object store.
+
+    The exit code is 5 if lines were skipped because they cannot be read; they are counted by kind. If an input is
+    damaged, cannot be read or has no valid line, nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost map build archive.cdxj.gz --name "My archive" -o archive.ukvs
     """
     reject_stdout_conflict(output, json)
     cluster = spark_config(engine, master, spark_conf, keep)
@@ -353,34 +454,69 @@ _MAX_DAYS_DIGITS = 5  # a longer value is a date
 @command.command()
 @click.argument("file", type=types.READABLE_FILE, metavar="MAP")
 @click.option(
-    "--misses", type=types.READABLE_FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated."
+    "--misses",
+    type=types.READABLE_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Exclude the pages that this log or list of URLs reports as not found. May be repeated.",
 )
 @click.option(
-    "--index", type=types.READABLE_FILE, multiple=True, help="What the archive holds, all of it; may be repeated."
+    "--index",
+    type=types.READABLE_FILE,
+    multiple=True,
+    metavar="INDEX",
+    help="Complete index of the archive: exclude nothing that it holds, and whole folders that it lacks. May be "
+    "repeated, for an index of several files.",
 )
-@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@_OUTPUT
 @click.option(
     "--expires",
     metavar="DAYS|DATE",
     default=str(DEFAULT_EXPIRY_DAYS),
     show_default=True,
-    help="When they are not believed any more.",
+    help="Expiry of the new exclusions: a number of days after --date, or a date such as 2026-12-31.",
 )
-@click.option("--date", metavar="DATE", help="The day that it is; today if not given. SOURCE_DATE_EPOCH too.")
+@click.option(
+    "--date",
+    metavar="DATE",
+    help="Current day, from which the expiry is computed.  [default: SOURCE_DATE_EPOCH, or today]",
+)
 @click.option(
     "--pages",
     type=click.IntRange(min=1),
     default=DEFAULT_MIN_PAGES,
     show_default=True,
-    help="How many pages of a folder must be missed before all of it is excluded.",
+    metavar="N",
+    help="With --index: exclude a folder of which the archive holds nothing if at least N of its pages were missed.",
 )
-@click.option("--archive", metavar="ID", help="Whose answers count, in a log of upstream answers.")
-@click.option("--input", type=click.Choice(MISS_LOG_KINDS), help="What the logs are, if looking at them does not tell.")
-@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
-@click.option("--host", help="Whose access log it is, if its lines do not tell.")
-@click.option("--replay", is_flag=True, help="The access log is an archive's: the pages are those in its addresses.")
+@click.option(
+    "--archive",
+    metavar="ID",
+    help="Use only the responses of this archive in a log of upstream responses."
+    "  [default: the only archive in the log]",
+)
+@click.option(
+    "--input",
+    type=click.Choice(MISS_LOG_KINDS),
+    help="Format of the --misses files: answers (log of upstream responses), log (access log) or urls (list of URLs)."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read URLs from column N of a tab-separated list; the first column is 1.",
+)
+@click.option(
+    "--host", metavar="HOST", help="Host name of the site of an access log, if the lines of the log do not contain it."
+)
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Read the access log as that of a web archive: take the pages from its replay URLs.",
+)
 @force_option
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@_JSON
 @click.pass_context
 def exclude(
     ctx: click.Context,
@@ -399,12 +535,18 @@ def exclude(
     force: bool,
     json: bool,
 ) -> None:
-    """Make a map say no to what was asked for and not found, until that expires.
+    """Exclude pages from a map that were requested and not found.
 
-    FILE is a log of upstream answers (only misses count, no failures), an access log (404) or a list of addresses.
-    Pages with a row of their own in the map, or that were found as well as missed, are never excluded. With --index,
-    whole subtrees are excluded of which nothing is held, and nothing that is held. Exclusions that have expired are
-    dropped, without --misses too.
+    Adds an exclusion, a line with the frequency 0 and an expiry date, for each missed page that a wildcard of the map
+    covers. The misses are those of an aggregator's log of upstream responses, the requests with status 404 in an access
+    log, or a list of URLs. Errors and timeouts do not count as misses.
+
+    A page is never excluded if it has a line of its own in the map, or was found by another request. Expired exclusions
+    are dropped, also without --misses. The exit code is 5 if lines of a log or a list cannot be read.
+
+    \b
+    Example:
+      unlost map exclude archive.ukvs --misses upstream.ndjson -o new.ukvs
     """
     reject_in_place([output], [file, *misses, *index], force=force)
     if json and is_standard_output(output):

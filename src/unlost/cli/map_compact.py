@@ -147,47 +147,143 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 
 
 @click.command()
-@click.argument("file", type=types.LOCAL_OR_REMOTE)
-@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
-@click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
-@click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
-@click.option("--no-hosts", is_flag=True, help="Roll up no hosts, whatever the weight.")
-@click.option("--no-paths", is_flag=True, help="Roll up no paths, whatever the weight.")
-@click.option("--host-a", type=_WEIGHT, default=Compaction().host_a, show_default=True, help="Power law of hosts.")
-@click.option("--host-k", type=_WEIGHT, default=Compaction().host_k, show_default=True, help="Its exponent.")
-@click.option("--path-a", type=_WEIGHT, default=Compaction().path_a, show_default=True, help="Power law of paths.")
-@click.option("--path-k", type=_WEIGHT, default=Compaction().path_k, show_default=True, help="Its exponent.")
-@click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
-@click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
+@click.argument("file", type=types.LOCAL_OR_REMOTE, metavar="MAP")
+@click.option(
+    "-o", "--output", type=_FILE, required=True, metavar="FILE", help="Write the map to FILE; `-` is standard output."
+)
+@click.option(
+    "--host-weight",
+    type=_WEIGHT,
+    default=1.0,
+    show_default=True,
+    metavar="WEIGHT",
+    help="Weight of the compaction of hosts. A smaller weight gives a smaller map.",
+)
+@click.option(
+    "--path-weight",
+    type=_WEIGHT,
+    default=1.0,
+    show_default=True,
+    metavar="WEIGHT",
+    help="Weight of the compaction of paths. A smaller weight gives a smaller map.",
+)
+@click.option("--no-hosts", is_flag=True, help="Do not compact hosts.")
+@click.option("--no-paths", is_flag=True, help="Do not compact paths.")
+@click.option(
+    "--host-a",
+    type=_WEIGHT,
+    default=Compaction().host_a,
+    show_default=True,
+    metavar="A",
+    help="Factor a of hosts: a domain of x labels is rolled up if it has more than a * x^-k * weight children.",
+)
+@click.option(
+    "--host-k",
+    type=_WEIGHT,
+    default=Compaction().host_k,
+    show_default=True,
+    metavar="K",
+    help="Exponent k of hosts: a domain of x labels is rolled up if it has more than a * x^-k * weight children.",
+)
+@click.option(
+    "--path-a",
+    type=_WEIGHT,
+    default=Compaction().path_a,
+    show_default=True,
+    metavar="A",
+    help="Factor a of paths: a folder of x - 1 segments is rolled up if it has more than a * x^-k * weight children.",
+)
+@click.option(
+    "--path-k",
+    type=_WEIGHT,
+    default=Compaction().path_k,
+    show_default=True,
+    metavar="K",
+    help="Exponent k of paths: a folder of x - 1 segments is rolled up if it has more than a * x^-k * weight children.",
+)
+@click.option(
+    "--host-depth",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Number of levels of hosts; deeper labels count as one.",
+)
+@click.option(
+    "--path-depth",
+    type=click.IntRange(1, 64),
+    default=9,
+    show_default=True,
+    metavar="N",
+    help="Number of levels of paths, including the root; deeper segments count as one.",
+)
 @click.option(
     "--fit",
     type=types.READABLE_FILE,
     metavar="INDEX",
-    help="Fit the power laws to this index or map, and print them.",
+    help="Compute a and k of hosts and paths from this index or map, and print them.",
 )
-@click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
-@click.option("--budget", metavar="SIZE", help="Choose the roll-ups for this size: lines (100000) or bytes (50MB).")
+@click.option(
+    "--rollup",
+    multiple=True,
+    metavar="KEY",
+    help="Always roll up this wildcard, such as com,example,*. May be repeated.",
+)
+@click.option(
+    "--budget",
+    metavar="SIZE",
+    help="Make the most accurate map of at most this size: a number of lines (100000), or bytes of the map compressed "
+    "by gzip (50MB).",
+)
 @click.option(
     "--queries",
     type=types.READABLE_FILE,
     multiple=True,
-    help="With --budget: a log or list of what was asked, to learn.",
+    metavar="FILE",
+    help="With --budget: learn from the past queries in this list of URLs or log. May be repeated.",
 )
-@click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
-@click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
-@click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@click.option(
+    "--query-input",
+    type=click.Choice(QUERY_KINDS),
+    help="Format of the --queries files: urls (list of URLs), log (access log) or upstream (log of upstream "
+    "responses)."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--query-column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read the URLs of --queries from column N of a tab-separated list; the first column is 1.",
+)
+@click.option(
+    "--query-host",
+    metavar="HOST",
+    help="Host name of the site of the access log in --queries, if the lines of the log do not contain it.",
+)
 @click.option(
     "--protect-suffixes/--no-protect-suffixes",
     default=True,
     show_default=True,
-    help="With --budget: never roll up a public suffix such as uk,co.",
+    help="With --budget: never roll up a public suffix of a registry, such as uk,co.",
 )
-@click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
-@click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
-@click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
+@click.option(
+    "--with-filter",
+    type=_FILE,
+    metavar="FILE",
+    help="With --budget: also write a filter to FILE, and divide the budget between the map and the filter.",
+)
+@click.option(
+    "--date",
+    metavar="DATE",
+    help="With --budget: build date in the header of the filter, such as 2026-12-31."
+    "  [default: SOURCE_DATE_EPOCH, or now]",
+)
+@click.option(
+    "--trace", type=_FILE, metavar="FILE", help="Write the number of output lines by number of input lines, as CSV."
+)
 @force_option
 @engine_options
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.option("--json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def compact(
     ctx: click.Context,
@@ -221,11 +317,18 @@ def compact(
     keep: str | None,
     json: bool,
 ) -> None:
-    """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
+    """Compact a map: replace subtrees by wildcards.
 
-    Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
-    compacting once would have given. With --budget the roll-ups are chosen so that the map fits, and answers as few
-    questions wrongly as can be; docs/map.md explains how.
+    A host or folder with many children is rolled up into one wildcard, such as com,example)/images/*, with the sum of
+    their frequencies. The map still covers every page, but it may also say yes for pages that the archive does not
+    hold. Weights set how many children are too many. With --budget, the command chooses the wildcards so that the map
+    has at most the given size and gives as few wrong answers as possible.
+
+    The exit code is 5 if the map or a --queries file has lines that cannot be read.
+
+    \b
+    Example:
+      unlost map compact archive.ukvs --budget 50MB -o small.ukvs
     """
     reject_stdout_conflict(output, json)
     reject_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)

@@ -115,40 +115,89 @@ _DEFAULT_REQUESTS = 100
 
 
 @click.command()
-@click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
+@click.option(
+    "--archive", required=True, metavar="ID", help="Query this archive; `unlost archives list --all` prints the IDs."
+)
 @click.option(
     "--uris",
     type=types.FILE_OR_STDIN,
     metavar="FILE",
-    help="Addresses to ask for, one a line; `-` is standard input.",
+    help="Query the URLs in FILE, one per line; `-` is standard input.",
 )
-@click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
-@click.option("--terms", type=types.READABLE_FILE, metavar="FILE", help="What to search for, one a line.")
-@click.option("-o", "--output", type=OUTPUT_FILE, required=True, help="The map to write; `-` is standard output.")
-@click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
-@click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N addresses, over all runs.")
+@click.option(
+    "--search",
+    multiple=True,
+    metavar="TERMS",
+    help="Send these terms to the full-text search of the archive. May be repeated.",
+)
+@click.option(
+    "--terms",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="Send the terms in FILE to the full-text search of the archive, one search per line.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT_FILE,
+    required=True,
+    metavar="FILE",
+    help="Write the map to FILE; `-` is standard output.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(tuple(FIELDS)),
+    help="Write a separate line for each key and year, media type or language. May be repeated.",
+)
+@click.option(
+    "--urir",
+    is_flag=True,
+    help="Also write the number of distinct URLs (URI-Rs) of each key, after a slash: captures/URLs.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --uris: query only the first N URLs, counted over all runs.  [default: all]",
+)
 @click.option(
     "--requests",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many searches to send, over all runs.  [default: {_DEFAULT_REQUESTS}]",
+    help=f"Send at most N search requests, counted over all runs.  [default: {_DEFAULT_REQUESTS}]",
 )
 @click.option(
-    "--pages", type=click.IntRange(min=1), default=10, show_default=True, help="Of results, at most, of a search."
+    "--pages",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Read at most N pages of the results of a search.",
 )
-@click.option("--follow", is_flag=True, help="Search for words of what is found, too, in an order at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of that order.")
+@click.option(
+    "--follow", is_flag=True, help="Also search for words from the titles and snippets of the results, in random order."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random order of --follow."
+)
 @concurrency_option
 @patience_option
-@click.option("--log", type=OUTPUT_FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
+@click.option(
+    "--log",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="With --uris: write all responses to FILE, as a log for `unlost map exclude --misses`.",
+)
 @state_option("OUTPUT.sample")
 @restart_option
-@click.option("--name", help="The archive's name, for the header; the registry's if not given.")
-@click.option("--id", metavar="URI", help="The archive's address, for the header.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the archive in the header of the map.  [default: name in the registry]"
+)
+@click.option("--id", metavar="URI", help="URI of the archive in the header of the map.")
 @archives_option
 @contact_option
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.option("--json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def sample(
     ctx: click.Context,
@@ -175,11 +224,18 @@ def sample(
     contact: str | None,
     json: bool,
 ) -> None:
-    """Make a map of an archive that gives no index, by asking it.
+    """Build a map of an archive without an index by querying it.
 
-    Either for a list of addresses (--uris), or by its full-text search (--search, --terms), within its limits. What it
-    answers is kept beside the map: the same command goes on where the last one ended, and asks nothing twice. The exit
-    code is 4 if anything is left to ask. All numbers of the map are lower bounds.
+    Queries the archive for each URL of a list (--uris), or uses its full-text search (--search, --terms). Requests stay
+    within the rate limits of the archive. All frequencies in the map are lower bounds: a page without a line in the map
+    was not queried or not found.
+
+    Responses are stored in a state file. Run the same command again to resume; no query is repeated. The exit code is
+    4 if queries failed or are left for another run, and 5 if the list has invalid URLs.
+
+    \b
+    Example:
+      unlost map sample --archive perma.cc --uris urls.txt -o perma.ukvs
     """
     reject_stdout_conflict(output, json)
     is_search = bool(search) or terms is not None

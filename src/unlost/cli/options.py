@@ -34,16 +34,20 @@ def _reject_nan(_ctx: click.Context, _param: click.Parameter, value: float | Non
 
 
 allow_partial_option = click.option(
-    "--allow-partial", is_flag=True, help="Use what can be read of damaged inputs; otherwise nothing is written."
+    "--allow-partial",
+    is_flag=True,
+    help="Use the readable part of damaged inputs, and exit with code 5. Without this option, a damaged input is an "
+    "error and nothing is written.",
 )
 max_bad_option = click.option(
     "--max-bad",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
     callback=_reject_nan,
-    help="Write nothing if more than this share of the lines is bad, such as 0.01.",
+    help="Fail and write nothing if more than this share of the input lines is invalid, such as 0.01 for 1 %.  "
+    "[default: no limit]",
 )
-force_option = click.option("--force", is_flag=True, help="Let the output replace an input.")
+force_option = click.option("--force", is_flag=True, help="Allow the output to replace an input file.")
 
 
 def damage_options(command: _Command) -> _Command:
@@ -57,15 +61,22 @@ rules_option = click.option(
     type=click.Choice(uri.RULE_SETS),
     default=uri.DEFAULT_RULES,
     show_default=True,
-    help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
+    help="Canonicalise URLs by the rules of Wayback and pywb indexes, or by those of the research papers, which "
+    "preserve letter case.",
 )
-psl_option = click.option("--psl", type=READABLE_FILE, help="A newer Public Suffix List.")
+psl_option = click.option(
+    "--psl",
+    type=READABLE_FILE,
+    metavar="FILE",
+    help="Read the Public Suffix List from FILE.  [default: the list shipped with unlost]",
+)
 suffixes_option = click.option(
     "--suffixes",
     type=click.Choice(["all", "icann"]),
     default="all",
     show_default=True,
-    help="Which sections of the list count: with private ones `foo.blogspot.com` is a registered domain.",
+    help="Sections of the Public Suffix List to use. With `all`, private suffixes count, and `foo.blogspot.com` is a "
+    "registered domain.",
 )
 
 
@@ -154,16 +165,28 @@ def engine_options(command: _Command) -> _Command:
     """Add the options that choose the engine, which `spark_config` turns into one object."""
     options = (
         click.option(
-            "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Where to work."
+            "--engine",
+            type=click.Choice(["local", "spark"]),
+            default="local",
+            show_default=True,
+            help="Run on this machine or on a Spark cluster. `spark` requires --master.",
         ),
-        click.option("--master", metavar="URL", help="With --engine spark: the cluster, such as spark://host:7077."),
         click.option(
-            "--spark-conf", multiple=True, metavar="NAME=VALUE", help="With --engine spark: a setting; may be repeated."
+            "--master",
+            metavar="URL",
+            help="With --engine spark: connect to this cluster, such as spark://host:7077, yarn or local[*].",
+        ),
+        click.option(
+            "--spark-conf",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="With --engine spark: set a Spark property, such as spark.executor.memory=4g. May be repeated.",
         ),
         click.option(
             "--keep",
-            metavar="ADDRESS",
-            help="With --engine spark: a folder that all machines reach, for what was read, until the work is done.",
+            metavar="URL",
+            help="With --engine spark: store checkpoints in this folder, which all machines must reach, so that an "
+            "interrupted run can be resumed. They are deleted when the run succeeds.  [default: no checkpoints]",
         ),
     )
     for option in reversed(options):
@@ -174,7 +197,8 @@ def engine_options(command: _Command) -> _Command:
 columns_option = click.option(
     "--columns",
     metavar="NAME=COLUMN,...|common-crawl",
-    help=f"With --engine spark: the files are Parquet, and these their columns for {', '.join(_COLUMNS)}.",
+    help=f"With --engine spark: read Parquet files, and take {', '.join(_COLUMNS)} from these columns. `common-crawl` "
+    "selects the columns of Common Crawl's index.",
 )
 
 

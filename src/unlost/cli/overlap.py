@@ -243,32 +243,50 @@ def _say_stop(archive: str, stop: EarlyStop) -> None:
     type=types.FILE_OR_STDIN,
     required=True,
     metavar="FILE",
-    help="Addresses, one a line; `-` is standard input.",
+    help="Query the URLs in FILE, one per line; `-` is standard input.",
 )
 @archives_option
 @only_option
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only so many of them, at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is at random.")
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Query only a random sample of N URLs.  [default: all]",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random numbers that select the sample and the captures to fetch.",
+)
 @click.option(
     "--fetch",
     type=click.IntRange(min=0, max=100_000),
     default=30,
     show_default=True,
     metavar="N",
-    help="How many copies of each archive to fetch, at random, to see whether they are there and what they are like.",
+    help="Fetch up to N random captures of each archive, one per page, to check that they are delivered.",
 )
-@click.option("--live", is_flag=True, help="Look at the live pages of these, too, and compare.")
+@click.option("--live", is_flag=True, help="Also visit the live pages of the fetched captures, and compare both.")
 @delay_option
-@click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
+@click.option("--dry-run", is_flag=True, help="Print the number of requests that are left, and send none.")
 @concurrency_option
 @patience_option
 @state_option("URLS.overlap")
 @restart_option
-@click.option("--html", type=OUTPUT_FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
-@click.option("--svg", type=OUTPUT_FILE, metavar="FILE", help="Write the picture of who holds what there.")
-@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw it as PNG, PDF or SVG; needs unlost[plots].")
+@click.option("--html", type=OUTPUT_FILE, metavar="FILE", help="Write an HTML report with charts to FILE.")
+@click.option("--svg", type=OUTPUT_FILE, metavar="FILE", help="Write the chart of the overlaps to FILE as SVG.")
+@click.option(
+    "--plot",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="Draw the chart of the overlaps with matplotlib, as PNG, PDF or SVG by the extension of FILE. Requires the "
+    "extra unlost[plots].",
+)
 @contact_option
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.option("--json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -291,10 +309,18 @@ def command(
     contact: str | None,
     json: bool,
 ) -> None:
-    """Say which archives hold the pages of a list, alone and together, and how good copies are.
+    """Measure which archives hold the pages of a list, and how much they overlap.
 
-    All archives are asked for every page, within their limits; what they answer is kept, and the same command goes on
-    where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
+    Queries every archive for every page, within its rate limits, and fetches a sample of the captures. Prints how many
+    pages each archive and each combination of archives holds, the smallest sets of archives with most pages, and how
+    many of the listed captures are delivered.
+
+    Responses are stored in a state file. Run the same command again to resume; no query is repeated. The exit code is 4
+    if queries failed or are left for another run, and 5 if the list has invalid URLs.
+
+    \b
+    Example:
+      unlost overlap --urls pages.txt --sample 1000 --html overlap.html
     """
     validate_plot_path(plot)
     for file in (html, svg, plot):

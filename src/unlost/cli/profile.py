@@ -36,17 +36,23 @@ from unlost.problems import Problems
 _FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 
-_name = click.option("--name", help="What people call the archive.")
-_id = click.option("--id", help="The address by which programs know the archive.")
+_name = click.option("--name", metavar="NAME", help="Name of the archive in the header of the output.")
+_id = click.option("--id", metavar="URI", help="URI of the archive in the header of the output.")
 _profiles = click.argument("profiles", type=types.READABLE_FILE, nargs=-1, required=True, metavar="PROFILE...")
 
 
 @click.group(name="profile")
 def command() -> None:
-    """Count what an archive holds under URI-Keys; merge, look up and check such profiles.
+    """Build, merge and query archive profiles, which count captures by URI-Key.
 
-    A profile has one line for each key that a policy cuts from the addresses of an index, with how many captures lie
-    under it. docs/profile.md shows the format.
+    A profile is a sorted text file in CDXJ. A policy says which part of a URL is its key: H3P1, for example, is three
+    labels of the host and one segment of the path. The profile has one line for each key, with the number of captures
+    (frequency) and the number of merged profiles that contain the key (spread).
+
+    \b
+    Example:
+      unlost profile build archive.cdxj.gz --policy H3P1 -o archive.profile
+      unlost profile lookup archive.profile http://example.com/
     """
 
 
@@ -56,14 +62,16 @@ def command() -> None:
     "--policy",
     required=True,
     metavar="NAME[,NAME...]|all",
-    help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
+    help="URI-Key policies: HmPn with numbers of host labels and path segments (H3P1, HxP2), DDom, DSub, DPth, DQry, "
+    "DIni, URIR, or `all` for the 23 policies of the paper.",
 )
 @click.option(
     "-o",
     "--output",
     type=_FILE,
     required=True,
-    help="Where to: a file, `-` for standard output; with several policies a folder, in which each has its file.",
+    metavar="FILE|FOLDER",
+    help="Write the profile to FILE; `-` is standard output. With several policies, write one file for each to FOLDER.",
 )
 @_name
 @_id
@@ -72,19 +80,29 @@ def command() -> None:
     type=click.Choice(["cdxj", "json"]),
     default="cdxj",
     show_default=True,
-    help="Lines that merge and can be looked up, or one JSON-LD document for other programs.",
+    help="Output format: cdxj, which other commands of unlost read, or json, one JSON-LD document.",
 )
 @click.option(
     "--by",
     type=click.Choice(PART_FIELDS),
     multiple=True,
-    help="Tell of each key how much is of which year, or media type (HTML, images, other); may be repeated.",
+    help="Also count the captures of each key by year, or by media type (HTML, images, other). May be repeated.",
 )
 @rules_option
 @psl_option
 @suffixes_option
-@click.option("--threads", type=click.IntRange(min=1), help="How many; as many as there are processors otherwise.")
-@click.option("--memory", type=click.IntRange(min=1), metavar="MB", help="How much counting may take.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of threads.  [default: all processors]",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Use at most N MiB of memory for the counts, and temporary files beyond that.  [default: 64]",
+)
 @damage_options
 @engine_options
 @columns_option
@@ -112,11 +130,19 @@ def build(
     keep: str | None,
     columns: str | None,
 ) -> None:
-    """Count the captures of indexes under the keys of one policy or several, in one pass.
+    """Build profiles from indexes of an archive.
 
-    INDEX is whatever `unlost map build` takes, told by its contents. Lines that cannot be read are counted by kind, and
-    the exit code is 5. If an input is damaged, cannot be read or has no good line, nothing is written, and the exit
-    code is 3.
+    Counts the captures of each key in one pass, for one policy or several. INDEX is a CDX, CDXJ or ZipNum (`.idx`)
+    index, a WARC, ARC or WACZ file, a list of URLs, an access log or a map; plain, gzip or zstd; sorted or not. `-` is
+    standard input. The format is detected from the first lines of each file. With --engine spark, INDEX is any path or
+    URL that Spark can read.
+
+    The exit code is 5 if lines were skipped because they cannot be read; they are counted by kind. If an input is
+    damaged, cannot be read or has no valid line, nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost profile build archive.cdxj.gz --policy H3P1 -o archive.profile
     """
     names = _policy_names(policy)
     header = profile_builder.ProfileHeader(names[0], name, id, rules, suffixes)
@@ -188,7 +214,14 @@ def build(
 
 @command.command()
 @_profiles
-@click.option("-o", "--output", type=_FILE, required=True, help="Where to; `-` is standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    metavar="FILE",
+    help="Write the profile to FILE; `-` is standard output.",
+)
 @_name
 @_id
 @force_option
@@ -199,9 +232,15 @@ def merge(
     id: str | None,  # noqa: A002  options are named after their flags
     force: bool,
 ) -> None:
-    """Make one profile of several of the same policy: frequency, spread and parts of each key are added.
+    """Merge profiles of the same policy into one.
 
-    Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
+    Adds the frequency and the spread of each key, and the counts by year and media type if the profiles have them.
+    Without --name and --id, the header has the name and the URI that all profiles share. The profiles must have the
+    same policy, rules and suffixes; otherwise nothing is written, and the exit code is 3.
+
+    \b
+    Example:
+      unlost profile merge 2023.profile 2024.profile -o archive.profile
     """
     with open_output(output, profiles, force=force) as target, progress("merging", total_size(profiles)) as bar:
         profile_builder.merge_profiles(profiles, target, name=name, id=id, on_progress=bar.update)
@@ -210,15 +249,25 @@ def merge(
 @command.command()
 @click.argument("file", type=types.READABLE_FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
-@click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
-@click.option("--year", metavar="YYYY", help="Only captures of that year; of a profile built `--by year`.")
+@click.option(
+    "--key",
+    multiple=True,
+    metavar="PREFIX",
+    help="Print the sum of all keys that begin with PREFIX, such as uk,co, for all of .co.uk. May be repeated.",
+)
+@click.option(
+    "--year",
+    metavar="YYYY",
+    help="Count only captures of this year. The profile must have been built with --by year.  [default: all]",
+)
 @click.option(
     "--mime",
     type=click.Choice(["HTML", "images", "other"]),
-    help="Only captures of such media types; of a profile built `--by mime`.",
+    help="Count only captures of this group of media types. The profile must have been built with --by mime."
+    "  [default: all]",
 )
 @psl_option
-@click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+@click.option("--json", is_flag=True, help="Print one JSON object per line, also for invalid URLs.")
 @click.pass_context
 def lookup(
     ctx: click.Context,
@@ -230,11 +279,18 @@ def lookup(
     psl: Path | None,
     json: bool,
 ) -> None:
-    """Print how much is held under the key of each URL, and of everything that begins as a --key.
+    """Look up URLs or prefixes of keys in a profile.
 
-    A line has what was asked for, the key, its frequency (captures), its spread (profiles that contributed; of several
-    keys the most) and how many keys there are, between tabs. What is not there has a frequency of 0. `-` reads
-    addresses from standard input.
+    Each line has the URL or prefix as given, its key, the number of captures (frequency), the number of merged profiles
+    that contain the key (spread; the largest one for a prefix) and the number of keys, separated by tabs. A key that is
+    not in the profile has the frequency 0. The URL `-` reads URLs from standard input, one per line.
+
+    An invalid URL is reported on standard error, and the other URLs are looked up. The exit code is then 2 if the URL
+    is an argument, and 5 if it is from standard input.
+
+    \b
+    Example:
+      unlost profile lookup archive.profile http://example.com/ --key uk,co,
     """
     if not addresses and not key:
         raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
@@ -257,12 +313,19 @@ def lookup(
 
 @command.command()
 @click.argument("file", type=types.READABLE_FILE, metavar="PROFILE")
-@click.option("--json", is_flag=True, help="The result as one JSON object.")
+@click.option("--json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
-    """Say whether a profile is sorted, has each key once and only keys of its policy, and what it comes to.
+    """Check that a profile is valid, and print its totals.
 
-    The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
+    Verifies that the keys are sorted, unique and keys of the policy of the profile. Prints the number of keys, the
+    number of captures and the largest spread.
+
+    The exit code is 1 if a line is invalid, and 3 if the file is not a profile.
+
+    \b
+    Example:
+      unlost profile check archive.profile
     """
     with progress("checking", total_size([file])) as bar:
         report = profile_builder.check_profile(file, bar.update)
@@ -294,7 +357,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 @command.command(name="to-map")
 @_profiles
 @click.option(
-    "-o", "--output", type=_FILE, required=True, help="Where to: a MementoMap (UKVS); `-` is standard output."
+    "-o", "--output", type=_FILE, required=True, metavar="FILE", help="Write the map to FILE; `-` is standard output."
 )
 @_name
 @_id
@@ -306,9 +369,14 @@ def to_map(
     id: str | None,  # noqa: A002  options are named after their flags
     force: bool,
 ) -> None:
-    """Make a MementoMap of profiles, of whatever policies, in which every page is held that was counted in one.
+    """Convert profiles to a MementoMap.
 
-    Keys that stand for more than one page become wildcards; what they hold is added.
+    The map covers every page that was counted in one of the profiles, which may have different policies. A key that
+    stands for several pages becomes a wildcard; the frequencies of equal keys are added.
+
+    \b
+    Example:
+      unlost profile to-map archive.profile -o archive.ukvs
     """
     with open_output(output, profiles, force=force) as target, progress("mapping", total_size(profiles)) as bar:
         profile_builder.profiles_to_map(profiles, target, name=name, id=id, on_progress=bar.update)

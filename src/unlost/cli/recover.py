@@ -546,14 +546,14 @@ source_options = (
         multiple=True,
         type=FILE_OR_FOLDER,
         metavar="PATH",
-        help="Also recover from this WARC, ARC or WACZ file, or a folder of them; may be repeated.",
+        help="Also recover from this WARC, ARC or WACZ file, or from all such files in a folder. May be repeated.",
     ),
     click.option(
         "--har",
         multiple=True,
         type=READABLE_FILE,
         metavar="FILE",
-        help="Also recover from this HAR file; may be repeated.",
+        help="Also recover from this HAR file. May be repeated.",
     ),
     click.option(
         "--browser-cache",
@@ -563,14 +563,18 @@ source_options = (
         type=click.UNPROCESSED,
         callback=_check_profiles,
         metavar="[PROFILE]",
-        help="Also recover from the cache of this browser profile; without a value, of all profiles of Chromium, "
-        "Chrome, Brave, Edge and Firefox that are found.",
+        help="Also recover from the cache of this browser profile. Without a value, use all profiles of Chromium, "
+        "Chrome, Brave, Edge and Firefox on this machine. May be repeated.",
     ),
     click.option(
-        "--live", is_flag=True, help="Also request from the live site what no archive lists a good capture of."
+        "--live", is_flag=True, help="Request URLs from the live site if no archive lists a good capture of them."
     ),
     delay_option,
-    click.option("--no-archives", is_flag=True, help="Query no archive: recover from the sources above alone."),
+    click.option(
+        "--no-archives",
+        is_flag=True,
+        help="Query no archives. Recover only from --warc, --har, --browser-cache and --live.",
+    ),
 )
 
 
@@ -608,28 +612,52 @@ _COUNT = click.IntRange(min=1)
 
 
 _OPTIONS = (
-    click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to keep it.  [default: HOST.recovery]"),
+    click.option(
+        "-o", "--output", type=_FILE, metavar="DIR", help="Store the recovery in DIR.  [default: HOST.recovery]"
+    ),
     *recover_options,
-    click.option("--dry-run", is_flag=True, help="Fetch only listings, and estimate the cost of the rest."),
-    click.option("--yes", is_flag=True, help=f"Fetch more than {CONFIRMATION_THRESHOLD:,} listed URLs without asking."),
-    click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Fetch only listings, and print the estimated number of requests and days for the rest.",
+    ),
+    click.option(
+        "--yes", is_flag=True, help=f"Fetch more than {CONFIRMATION_THRESHOLD:,} listed URLs without confirmation."
+    ),
+    click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Send one request at a time to each archive, with an average pause of SECONDS. 0 disables the pause.",
+    ),
     click.option(
         "--connections",
         type=click.IntRange(1, 20),
         default=6,
         show_default=True,
         metavar="N",
-        help="To one archive at once, as far as its limits allow.",
+        help="Send at most N concurrent requests to each archive, within its rate limits.",
     ),
-    click.option("--until-done", is_flag=True, help="Sleep until archives can be asked again, however long."),
-    click.option("--stop-file", type=_FILE, metavar="FILE", help="End in order when this file appears."),
-    click.option("--summary", type=_FILE, metavar="FILE", help="Write a line for each resource there."),
-    click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+    click.option(
+        "--until-done",
+        is_flag=True,
+        help="Wait until archives can be queried again, however long, instead of exiting with code 4.",
+    ),
+    click.option(
+        "--stop-file",
+        type=_FILE,
+        metavar="FILE",
+        help="Stop gracefully when FILE exists. Run the same command again to resume.",
+    ),
+    click.option("--summary", type=_FILE, metavar="FILE", help="Write a tab-separated line for each resource to FILE."),
+    click.option("--proxy", is_flag=True, help="Use the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY."),
     *source_options,
     archives_option,
     only_option,
     contact_option,
-    click.option("--json", is_flag=True, help="What happens, as JSON, an object a line."),
+    click.option("--json", is_flag=True, help="Print events and the result as JSON Lines."),
 )
 
 
@@ -638,11 +666,19 @@ _OPTIONS = (
 @with_options(_OPTIONS)
 @click.pass_context
 def command(ctx: click.Context, /, url: str, **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Bring a lost website back from all archives together.
+    """Recover a lost website from web archives.
 
-    What comes back is kept in a folder, as WARC. The same command again goes on where the last one ended: it asks for
-    what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
-    nothing ever came back.
+    Query all archives for the site at URL, fetch the best capture of each page and of its images, style sheets and
+    scripts, and store them in a folder as WARC files. If URL has a path, only its folder is recovered. Other sources
+    are WARC and HAR files, browser caches and the live site.
+
+    Run the same command again to resume: it retries failed requests and looks for new captures. The exit code is 4 if
+    the recovery is incomplete, and 1 if it is complete but nothing was recovered.
+
+    \b
+    Example:
+      unlost recover http://lost.example/ --contact you@example.org
+      unlost export lost.example.recovery -o site
     """
     plan = parse_recover_options(url, options)
     folder = options["output"] or Path(_default_folder(plan.url))

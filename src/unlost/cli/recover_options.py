@@ -50,47 +50,97 @@ def _removed_option(name: str, hint: str) -> OptionDecorator:
 
 # Regular expressions of an anonymous user could occupy a worker for hours: services do not accept them.
 _expression_options = (
-    click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
-    click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
-    click.option("--exclude-from", type=types.READABLE_FILE, metavar="FILE", help="The same, one a line."),
+    click.option(
+        "--include",
+        multiple=True,
+        metavar="REGEX",
+        help="Recover only URLs in which REGEX is found. May be repeated; one match is enough.",
+    ),
+    click.option(
+        "--exclude", multiple=True, metavar="REGEX", help="Skip URLs in which REGEX is found. May be repeated."
+    ),
+    click.option(
+        "--exclude-from",
+        type=types.READABLE_FILE,
+        metavar="FILE",
+        help="Skip URLs in which a regular expression in FILE is found, one per line. Lines that begin with # are "
+        "comments.",
+    ),
 )
 recover_options = (
     click.option(
-        "--linked-only", is_flag=True, help="Fetch only what links lead to, not everything that archives list."
+        "--linked-only",
+        is_flag=True,
+        help="Fetch only URLs that recovered pages link to. By default, everything that archives list is fetched.",
     ),
     click.option(
         "--policy",
         type=click.Choice([each.value for each in SELECTABLE_POLICIES]),
-        help="How the study finds pages: by links alone; by links, querying only archives that list them; or all that "
-        "is listed, crawl traps and duplicates included.",
+        help="Find pages as in the original study. naive: follow links, and query every archive for every page. "
+        "knowledgeable: follow links, and query only archives that list the page. exhaustive: fetch everything "
+        "listed.  [default: everything listed except crawl traps and duplicates]",
     ),
     click.option(
         "--include-left-out",
         is_flag=True,
-        help="Also fetch listed URLs that look like crawl traps or duplicates of others.",
+        help="Also fetch listed URLs that look like crawl traps or duplicates.",
     ),
-    click.option("--at", callback=_parse_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
-    click.option("--from", callback=_parse_date, metavar="DATE", help="No captures before."),
-    click.option("--to", callback=_parse_date, metavar="DATE", help="No captures after."),
-    click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
-    click.option("--all-versions", is_flag=True, help="Every version of every page."),
+    click.option(
+        "--at",
+        callback=_parse_date,
+        metavar="DATE",
+        help="Recover the site as of DATE, such as 2014, 2014-05 or 20140501.  [default: latest captures]",
+    ),
+    click.option(
+        "--from",
+        callback=_parse_date,
+        metavar="DATE",
+        help="Use no captures before DATE, such as 2014, 2014-05 or 20140501.  [default: no limit]",
+    ),
+    click.option(
+        "--to",
+        callback=_parse_date,
+        metavar="DATE",
+        help="Use no captures after DATE, such as 2014, 2014-05 or 20140501.  [default: no limit]",
+    ),
+    click.option(
+        "--most-recent",
+        is_flag=True,
+        help="Prefer the latest capture, even if its archive converted it to another format.",
+    ),
+    click.option(
+        "--all-versions", is_flag=True, help="Recover all versions of each page instead of only the best capture."
+    ),
     click.option(
         "--drop-rejected",
         is_flag=True,
-        help="Count a page as missing if all its captures look like error pages, parked domains or walls.",
+        help="Report a page as missing if all its captures look like error pages, parked domains or login walls. By "
+        "default, the best of them is stored and marked as doubtful.",
     ),
     _removed_option("--keep-rejected", "doubtful pages are kept by default: leave it out, or see --drop-rejected"),
-    click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
-    click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
-    click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
-    click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
+    click.option(
+        "--page", is_flag=True, help="Recover only the page at URL with its page requisites, and follow no links."
+    ),
+    click.option("--subdomains", is_flag=True, help="Include all subdomains of the host."),
+    click.option(
+        "--depth",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Recover only pages that are at most N links away from URL.  [default: no limit]",
+    ),
+    click.option(
+        "--limit",
+        type=_COUNT,
+        metavar="N",
+        help="Recover at most N resources, over all runs.  [default: no limit]",
+    ),
     *_expression_options,
-    click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
+    click.option("--ignore-case", is_flag=True, help="Treat URLs that differ only in letter case as the same page."),
     click.option(
         "--page-requisites/--no-page-requisites",
         default=True,
         show_default=True,
-        help="Fetch style sheets, scripts, fonts, images and media that pages need from other hosts.",
+        help="Fetch style sheets, scripts, fonts, images and media that pages load from other hosts.",
     ),
     click.option(
         "--requisite-files",
@@ -98,14 +148,14 @@ recover_options = (
         default=MAX_REQUISITE_FILES,
         show_default=True,
         metavar="N",
-        help="At most N files of other hosts, over all runs.",
+        help="Fetch at most N page requisites from other hosts, over all runs.",
     ),
     click.option(
         "--requisite-bytes",
         default="1GB",
         show_default=True,
         metavar="SIZE",
-        help="At most so many bytes of other hosts, as stored, over all runs: 500MB, 2GB.",
+        help="Store at most SIZE of page requisites from other hosts, over all runs, such as 500MB or 2GB.",
     ),
     click.option(
         "--requisite-lookups",
@@ -113,11 +163,11 @@ recover_options = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Query at most N archives for each file of another host, until one holds it.",
+        help="Query at most N archives for each page requisite on another host, until one has it.",
     ),
     _removed_option("--requisites", "it is called --page-requisites now, and on by default"),
     click.option(
-        "--urls", type=types.READABLE_FILE, metavar="FILE", help="Further addresses to begin from, one a line."
+        "--urls", type=types.READABLE_FILE, metavar="FILE", help="Read further start URLs from FILE, one per line."
     ),
 )
 """Options that say what to recover, for `parse_recover_options`."""

@@ -530,29 +530,60 @@ _SHARE = click.FloatRange(0, 1)
 
 @click.group(name="refresh")
 def command() -> None:
-    """Learn from a site's own history when ETag and Last-Modified can be trusted."""
+    """Learn from past visits when ETag and Last-Modified headers can be trusted.
+
+    Many servers omit these headers, and some send wrong ones. `learn` derives from a log of visits a scheme by which
+    `unlost harvest` skips unchanged pages. `simulate` evaluates such schemes on a synthetic web.
+
+    \b
+    Example:
+      unlost refresh learn site.harvest/visits.ndjson -o scheme
+    """
 
 
 @command.command()
 @click.argument("log", type=types.READABLE_FILE, nargs=-1)
-@click.option("--matrix", metavar="PAIRS", help="Nine pairs changed/unchanged in the place of logs, or - to read them.")
 @click.option(
-    "--reliability", type=_SHARE, default=0.999, show_default=True, help="The share of changes that must not be missed."
+    "--matrix",
+    metavar="PAIRS",
+    help="Use nine pairs of counts, CHANGED/UNCHANGED, instead of logs. - reads them from standard input.",
 )
-@click.option("--change", type=click.Choice(["bytes", "text"]), default="bytes", help="What counts as a change.")
-@click.option("--all", is_flag=True, help="Also schemes below 99 % reliability or 50 % usefulness.")
+@click.option(
+    "--reliability",
+    type=_SHARE,
+    default=0.999,
+    show_default=True,
+    metavar="SHARE",
+    help="Detect at least this share of the changes, from 0 to 1.",
+)
+@click.option(
+    "--change",
+    type=click.Choice(["bytes", "text"]),
+    default="bytes",
+    show_default=True,
+    help="Count any change of the body, or only changes of its text.",
+)
+@click.option("--all", is_flag=True, help="Also print schemes below 99 % reliability or 50 % usefulness.")
 @click.option(
     "--audit",
     type=_SHARE,
     default=0.01,
     show_default=True,
-    help="The share of skips to check; harvests check 1 % at the least.",
+    metavar="SHARE",
+    help="Let `unlost harvest` download this share of skipped pages anyway, from 0 to 1. It audits at least 0.01.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63), default=0, show_default=True, help="Of drawing hosts anew.")
-@click.option("--schedule", is_flag=True, help="Also when to look at each host again.")
-@click.option("--plot", type=_FILE, metavar="FILE", help="Draw reliability against usefulness there, as SVG.")
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the scheme file there; - for stdout.")
-@click.option("--json", is_flag=True, help="As one JSON object.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random numbers for confidence intervals.",
+)
+@click.option("--schedule", is_flag=True, help="Also print for each host when half of its pages will have changed.")
+@click.option("--plot", type=_FILE, metavar="FILE", help="Plot usefulness against reliability to FILE, as SVG.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the scheme to FILE. - writes to stdout.")
+@click.option("--json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_context
 def learn(
     ctx: click.Context,
@@ -568,11 +599,18 @@ def learn(
     output: Path | None,
     json: bool,
 ) -> None:
-    """Say which headers of a log can be trusted, and write a scheme by which to decide.
+    """Learn from logs which headers can be trusted, and write a scheme file.
 
-    LOG is a harvest log (NDJSON or Parquet) or a WARC; any number of them is one history. The exit code is 1 if no
-    scheme surely reaches the reliability, 5 if something could not be read; the rest was learned from.
-    docs/refresh.md explains tables, logs and the scheme file.
+    LOG is a harvest log (NDJSON or Parquet) or a WARC file. Several logs are read as one history. The report shows how
+    many changes each scheme would have missed and how many downloads it would have saved. See the documentation:
+    refresh.
+
+    The exit code is 1 if no scheme reaches --reliability with confidence, and 5 if some input cannot be read; the rest
+    is used.
+
+    \b
+    Example:
+      unlost refresh learn site.harvest/visits.ndjson -o scheme
     """
     if bool(log) == (matrix is not None):
         raise UsageError("give logs to learn from, or --matrix")
@@ -596,18 +634,52 @@ def learn(
 
 
 @command.command()
-@click.option("--mixture", multiple=True, metavar="NAME", help="Which web to make up; may be repeated. All by default.")
-@click.option("--hosts", type=click.IntRange(20, 100_000), default=600, show_default=True, help="How many hosts.")
 @click.option(
-    "--visits", type=click.IntRange(4, 1000), default=16, show_default=True, help="To each page, to learn from."
+    "--mixture",
+    multiple=True,
+    metavar="NAME",
+    help="Simulate this mixture of server behaviours; --list names them. May be repeated.  [default: all]",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63), default=0, show_default=True, help="Another one, another web.")
-@click.option("--reliability", type=_SHARE, default=0.9994, show_default=True, help="What is asked of the learner.")
 @click.option(
-    "--write", type=_FILE, metavar="FILE", help="Write the log of the one mixture there as NDJSON; no scores."
+    "--hosts",
+    type=click.IntRange(20, 100_000),
+    default=600,
+    show_default=True,
+    metavar="N",
+    help="Simulate N hosts.",
 )
-@click.option("--list", is_flag=True, help="Name the mixtures and what is in them.")
-@click.option("--json", is_flag=True, help="One JSON object for each policy and mixture.")
+@click.option(
+    "--visits",
+    type=click.IntRange(4, 1000),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Learn from N visits to each page, and score on N later ones. With --write: write N visits to each page.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random numbers. The same seed gives the same web.",
+)
+@click.option(
+    "--reliability",
+    type=_SHARE,
+    default=0.9994,
+    show_default=True,
+    metavar="SHARE",
+    help="Learn a scheme that detects at least this share of the changes, from 0 to 1.",
+)
+@click.option(
+    "--write",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the log of the simulated visits to FILE, as NDJSON, and print no scores. Requires one --mixture.",
+)
+@click.option("--list", is_flag=True, help="List the mixtures and their server behaviours, and exit.")
+@click.option("--json", is_flag=True, help="Print a JSON object for each mixture and scheme, one per line.")
 def simulate(
     mixture: tuple[str, ...],
     hosts: int,
@@ -618,10 +690,14 @@ def simulate(
     list: bool,  # noqa: A002  the option's name
     json: bool,
 ) -> None:
-    """Make up a web whose changes are known, and score ways to decide on it.
+    """Simulate a web with known changes, and score schemes on it.
 
-    Servers misbehave in all the ways that docs/refresh.md lists. Each policy sees the same visits; the learner sees
-    only what a log has.
+    The simulated servers send missing, wrong and misleading headers; --list describes them. All schemes see the same
+    visits. The learned scheme is derived from the log of the first visits alone.
+
+    \b
+    Example:
+      unlost refresh simulate --mixture study --hosts 1000
     """
     if list:
         print_mixtures()

@@ -282,39 +282,59 @@ _FILE = types.AnyPath()
 
 @click.command(name="report")
 @click.argument("recoveries", type=types.RECOVERY_FOLDER, nargs=-1, required=True, metavar="RECOVERY...")
-@click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]")
+@click.option(
+    "-o", "--output", type=_FILE, metavar="DIR", help="Write the report files to DIR.  [default: RECOVERY/report]"
+)
 @click.option(
     "--language",
     type=click.Choice(LANGUAGES),
     default=LANGUAGES[0],
     show_default=True,
-    help="Of the page and of the summary; lines and objects have none, and messages are English.",
+    help="Language of the HTML page and the printed summary. TSV, JSON, lists and messages are always in English.",
 )
-@click.option("--html", type=_FILE, metavar="FILE", help="Write the page there, and no other files.")
-@click.option("--tsv", is_flag=True, help="Print a line for each resource, with tabs, and write no files.")
-@click.option("--json", is_flag=True, help="Print an object for each resource, then the summary, and write no files.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML page to FILE, and no other files.")
+@click.option("--tsv", is_flag=True, help="Print a tab-separated line for each resource, and write no files.")
+@click.option(
+    "--json",
+    is_flag=True,
+    help="Print a JSON object for each resource and one for the summary, one per line, and write no files. With "
+    "--factors: print the analysis as JSON.",
+)
 @click.option(
     "--list",
     type=click.Choice(["missing", "rejected", "doubtful", "recovered", "listed", "left-out"]),
-    help="Print only these, one a line, with what is known of them, and write no files.",
+    help="Print a tab-separated line for each resource with this status, and write no files.",
 )
 @click.option(
-    "--factors", is_flag=True, help="Say what has to do with coming back, over all RECOVERY... together; no files."
+    "--factors",
+    is_flag=True,
+    help="Analyse which factors correlate with recovery, over all RECOVERY folders, and write no report files.",
 )
 @click.option(
-    "--ranks", type=types.READABLE_FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line."
+    "--ranks",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="With --factors: read the ranks of hosts from FILE, a host and a number per line.",
 )
 @click.option(
-    "--backlinks", type=types.READABLE_FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
+    "--backlinks",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="With --factors: read the number of external links to hosts from FILE, a host and a number per line.",
 )
 @click.option(
     "--original",
     type=types.FILE_OR_FOLDER,
     multiple=True,
     metavar="SITE",
-    help="The same: an original, for sizes; may be repeated.",
+    help="With --factors: read resource sizes from an original site (WARC, WACZ or folder). May be repeated.",
 )
-@click.option("--plot", type=_FILE, metavar="FILE", help="The same: draw it as PNG, PDF or SVG; unlost[plots].")
+@click.option(
+    "--plot",
+    type=_FILE,
+    metavar="FILE",
+    help="With --factors: plot the analysis to FILE, as PNG, PDF or SVG. Requires unlost[plots].",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -331,10 +351,17 @@ def command(
     original: tuple[Path, ...],
     plot: Path | None,
 ) -> None:
-    """Say what a recovery brought back, from where and from when, what is missing, what was rejected.
+    """Report which resources a recovery contains, from which archives and dates, and what is missing.
 
-    RECOVERY is the folder of `unlost recover`, which may be at work meanwhile. A page for people, a line for each
-    resource and the same as JSON are written into its folder `report`. docs/report.md explains them.
+    RECOVERY is a folder created by `unlost recover`, which may still be running. The command prints a summary and
+    writes index.html, summary.tsv and report.json to the folder `report` in RECOVERY. It sends no requests.
+
+    The exit code is 5 if some lines of --ranks or --backlinks are invalid; the others are used.
+
+    \b
+    Example:
+      unlost report lost.example.recovery
+      unlost report lost.example.recovery --list missing
     """
     if factors:
         if tsv or list or output is not None:

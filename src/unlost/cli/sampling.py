@@ -23,7 +23,8 @@ concurrency_option = click.option(
     type=click.IntRange(min=1, max=6),
     default=4,
     show_default=True,
-    help="How many questions to ask one archive at once.",
+    metavar="N",
+    help="Number of concurrent requests to one archive.",
 )
 patience_option = click.option(
     "--patience",
@@ -31,15 +32,21 @@ patience_option = click.option(
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait where an archive's limits want it; what takes longer is left for another run.",
+    help="Wait at most this long for the rate limits of an archive; leave queries that would take longer for another "
+    "run.",
 )
-restart_option = click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
+restart_option = click.option(
+    "--restart", is_flag=True, help="Delete the stored responses, and send all queries again."
+)
 
 
 def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option for the state file. `default`: description of the default name."""
     return click.option(
-        "--state", type=OUTPUT_FILE, metavar="FILE", help=f"Where answers are kept; {default} if not given."
+        "--state",
+        type=OUTPUT_FILE,
+        metavar="FILE",
+        help=f"Store the responses in FILE, from which the next run resumes.  [default: {default}]",
     )
 
 

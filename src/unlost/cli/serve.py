@@ -70,28 +70,35 @@ _JOB_OPTIONS = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Workers beside the service, each in a process of its own; 0 if they run elsewhere.",
+        help="With --jobs: start N worker processes. Use 0 if `unlost worker` runs elsewhere.",
     ),
     click.option(
-        "--smtp", metavar="URL", help="Where mail is handed over: smtp://USER@HOST, with STARTTLS, or smtps://."
+        "--smtp",
+        metavar="URL",
+        help="With --jobs: send email through this server: smtp://USER@HOST (with STARTTLS) or smtps://USER@HOST. "
+        "The password is read from the environment variable UNLOST_SMTP_PASSWORD.  [default: links are printed to "
+        "stderr instead]",
     ),
-    click.option("--mail-from", metavar="ADDRESS", help="Whom letters to owners of jobs are from."),
+    click.option(
+        "--mail-from", metavar="EMAIL", help="With --smtp: sender address of emails to owners of jobs. Required."
+    ),
     click.option(
         "--smtp-ca",
         type=types.READABLE_FILE,
         metavar="FILE",
-        help="Certificates to trust for mail, in place of the system's.",
+        help="With --smtp: verify the mail server with the CA certificates in FILE (PEM).  [default: the system's]",
     ),
     click.option(
         "--set-admin",
         metavar="NAME",
-        help="Give somebody a password for the pages of administrators, and end. It is asked for, or read from "
-        "stdin or UNLOST_ADMIN_PASSWORD.",
+        help="With --jobs: set the password of administrator NAME for the web interface, and exit. The password is "
+        "read from the environment variable UNLOST_ADMIN_PASSWORD, from a prompt, or from standard input.",
     ),
     click.option(
         "--behind-proxy",
         is_flag=True,
-        help="A proxy before the service says in X-Forwarded-For who asks: for limits by network address.",
+        help="With --jobs: take the client's address, to which limits apply, from the X-Forwarded-For header of a "
+        "reverse proxy.",
     ),
     click.option(
         "--proxies",
@@ -99,7 +106,8 @@ _JOB_OPTIONS = (
         show_default=True,
         callback=_parse_networks,
         metavar="NETWORKS",
-        help="With --behind-proxy: where proxies are; nobody else is believed.",
+        help="With --behind-proxy: comma-separated networks of the reverse proxies. The header is ignored if it comes "
+        "from any other address.",
     ),
     click.option(
         "--keep-jobs",
@@ -107,12 +115,12 @@ _JOB_OPTIONS = (
         default=28,
         show_default=True,
         metavar="DAYS",
-        help="How long what was recovered can be picked up.",
+        help="With --jobs: retain the results of finished jobs for DAYS.",
     ),
     click.option(
         "--allow-private-hosts",
         is_flag=True,
-        help="Take orders for sites of loopback and private hosts, too: for tests.",
+        help="With --jobs: also accept jobs for sites on loopback and private addresses. Intended for tests.",
     ),
     min_free_space_option,
     max_jobs_size_option,
@@ -311,21 +319,29 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on; 0.0.0.0 for all of IPv4, :: for all of IPv6 and IPv4.",
+    metavar="HOST",
+    help="Listen on this IP address or host name. 0.0.0.0 means all IPv4 addresses, :: all IPv6 and IPv4 addresses.",
 )
-@click.option("--port", type=click.IntRange(0, 65_535), default=1208, show_default=True, help="0 for any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=1208,
+    show_default=True,
+    metavar="PORT",
+    help="Listen on this TCP port. 0 selects any free port.",
+)
 @click.option(
     "--root",
     callback=_validate_root,
     metavar="URL",
-    help="The address by which others reach the service; without it, the one by which each request calls it.",
+    help="Public URL of the service, with which all links begin.  [default: the Host header of each request]",
 )
 @click.option(
     "--publish-map",
     type=types.READABLE_FILE,
     callback=_validate_map,
     metavar="FILE",
-    help="A MementoMap to publish under /mementomap; it may be replaced at any time.",
+    help="Publish the MementoMap in FILE at /mementomap. FILE may be replaced while the service runs.",
 )
 @click.option(
     "--keep",
@@ -333,7 +349,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=86_400,
     show_default=True,
     metavar="SECONDS",
-    help="How long to keep what was found.",
+    help="Cache results that have mementos for SECONDS.",
 )
 @click.option(
     "--keep-misses",
@@ -341,7 +357,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=3_600,
     show_default=True,
     metavar="SECONDS",
-    help="How long to keep that nothing was found.",
+    help="Cache results without mementos for SECONDS.",
 )
 @click.option(
     "--memory",
@@ -349,7 +365,8 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=16,
     show_default=True,
     metavar="MB",
-    help="Memory for answers that are kept, and as much again for how they are shown; 256 MB more are on disk.",
+    help="Cache results in at most MB megabytes of memory, and rendered responses in as much again. The cache on disk "
+    "takes up to 256 MB.",
 )
 @click.option(
     "--explore",
@@ -357,7 +374,8 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=0.02,
     show_default=True,
     metavar="SHARE",
-    help="For this share of pages, ask an archive, too, whose map says no: so its errors are known.",
+    help="For this share of URLs, from 0 to 1, also query an archive that routing would skip, to measure how often "
+    "MementoMaps and filters are wrong.",
 )
 @click.option(
     "--filter-age",
@@ -365,18 +383,20 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=7,
     show_default=True,
     metavar="DAYS",
-    help="An older filter denies nothing that a wildcard of the archive's map covers.",
+    help="Trust the filter of an archive for DAYS after it was built. Later, it no longer excludes URLs that a "
+    "wildcard of the archive's MementoMap covers.",
 )
 @click.option(
     "--requisites-by-page",
     is_flag=True,
-    help="Ask for what a page needs, told by Referer, the archive that had the page first; others if it has nothing.",
+    help="For a page requisite, first query only the archive of the page in the Referer header. Query the others if "
+    "that archive has no memento.",
 )
 @click.option(
     "--log-upstream",
     type=types.AnyPath(dir_okay=False),
     metavar="FILE",
-    help="Write every answer of an archive to this file, one JSON object a line.",
+    help="Append a JSON object for each archive response to FILE, one per line.",
 )
 @click.option(
     "--upstream-initial",
@@ -384,7 +404,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=32,
     show_default=True,
     metavar="N",
-    help="Requests at once to one archive at first; the number adapts to how the archive copes.",
+    help="Send at most N concurrent requests to each archive at first. The limit then adapts to latency and errors.",
 )
 @click.option(
     "--upstream-max",
@@ -392,7 +412,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
     default=256,
     show_default=True,
     metavar="N",
-    help="Requests at once to one archive at most.",
+    help="Never send more than N concurrent requests to one archive.",
 )
 @jobs_options
 @aggregator_options
@@ -413,11 +433,17 @@ def command(
     job_options: JobServiceOptions,
     lookup_options: AggregatorOptions,
 ) -> None:
-    """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
+    """Run a Memento aggregator: a web service with TimeMaps, TimeGates and a search page for all archives.
 
-    A drop-in replacement for MemGator's server. It listens until it is interrupted, and then ends the answers that are
-    in progress. SIGHUP reloads the registry of archives and their maps. With --jobs it takes orders for recoveries,
-    too, and does them.
+    The service is a drop-in replacement for MemGator's server. It runs until interrupted, and then completes the
+    responses in progress. SIGHUP reloads the archive registry and the MementoMaps.
+
+    With --jobs, it also accepts recovery jobs through web pages and an API, and runs them.
+
+    \b
+    Example:
+      unlost serve --port 1208 --contact you@example.org
+      curl http://127.0.0.1:1208/timemap/link/http://example.com/
     """
     if job_options.set_admin is not None:
         set_admin_password(job_options, job_options.set_admin)

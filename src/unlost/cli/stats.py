@@ -70,9 +70,14 @@ class _Stats(click.Group):
 
 @click.group(name="stats", cls=_Stats)
 def command() -> None:
-    """Describe what an archive holds, from its index, or what it is asked for, from its logs.
+    """Compute statistics of the captures in an index, or of the requests in access logs.
 
     `unlost stats INDEX...` is short for `unlost stats index INDEX...`.
+
+    \b
+    Example:
+      unlost stats archive.cdxj.gz -o report
+      unlost stats logs access.log
     """
 
 
@@ -82,23 +87,79 @@ _INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
 
 @command.command()
 @click.argument("files", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
-@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
-@click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
-@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
-@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
-@click.option("--name", help="What the index is called on the page; the file's name if not given.")
-@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
-@click.option("--input", type=click.Choice(_INDEX_KINDS), help="What the files are, if looking at them does not tell.")
-@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
-@click.option("--host", help="Whose access log it is, if its lines do not tell.")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FOLDER",
+    help="Write an HTML report, a CSV file for each table, and the statistics as JSON to FOLDER.",
+)
+@click.option(
+    "--study",
+    is_flag=True,
+    help="Count what the MementoMap paper counts: HTML captures with status 200, without robots.txt and sitemaps.",
+)
+@click.option(
+    "--status",
+    multiple=True,
+    metavar="CODE",
+    help="Count only captures with this HTTP status, such as 200. May be repeated.  [default: all]",
+)
+@click.option(
+    "--mime",
+    multiple=True,
+    metavar="TYPE",
+    help="Count only captures of this media type, such as text/html. May be repeated.  [default: all]",
+)
+@click.option(
+    "--exclude",
+    metavar="KIND[,KIND]",
+    help=f"Do not count these pages: {' or '.join(EXCLUDABLE_PAGES)}, or both with a comma between them."
+    "  [default: none]",
+)
+@click.option(
+    "--name", metavar="NAME", help="Name of the index in the title of the report.  [default: names of the files]"
+)
+@click.option(
+    "--rules",
+    type=click.Choice(RULE_SETS),
+    default=DEFAULT_RULES,
+    show_default=True,
+    help="Canonicalisation of URLs: as in Wayback and pywb indexes, or as in the papers (case is preserved).",
+)
+@click.option(
+    "--input",
+    type=click.Choice(_INDEX_KINDS),
+    help="Format of the inputs: index (CDX, CDXJ), zipnum, archive (WARC, ARC, WACZ), urls (list of URLs), log (access "
+    "log), or mixed (index rows and URLs)."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read URLs from column N of a tab-separated list; the first column is 1.",
+)
+@click.option(
+    "--host", metavar="HOST", help="Host name of the site of an access log, if the lines of the log do not contain it."
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of threads that read the inputs.  [default: all processors]",
+)
 @allow_partial_option
 @max_bad_option
-@click.option("--estimate", is_flag=True, help="The rows are in no order: estimate at once what needs one.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Read the inputs as unsorted: estimate the numbers of URI-Rs, keys and hosts in one pass. Required for an "
+    "unsorted pipe.",
+)
 @engine_options
 @columns_option
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.option("--json", is_flag=True, help="Print the statistics as JSON.")
 @click.pass_context
 def index(
     ctx: click.Context,
@@ -124,13 +185,20 @@ def index(
     columns: str | None,
     json: bool,
 ) -> None:
-    """Describe an index of any size in one pass: what, when, how often, how deep, and what is odd about it.
+    """Compute statistics of the captures in an index.
 
-    INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
-    Sorted indexes are counted exactly; of others, numbers of URI-Rs and what follows from them are estimated, with
-    their errors. Lines that cannot be read are counted by kind, and the exit code is 5 then; a damaged file ends it
-    with 3. On a cluster, INDEX is whatever Spark has addresses for, and all of it is counted exactly, whatever its
-    order; docs/scale.md says more.
+    Prints tables of captures, URLs, hosts, years, media types, statuses and path depths. INDEX is a CDX, CDXJ or ZipNum
+    (`.idx`) index, a WARC, ARC or WACZ file, a list of URLs or an access log; plain, gzip or zstd. `-` is standard
+    input. With --engine spark, INDEX is any path or URL that Spark can read.
+
+    Statistics of a sorted index are exact. For an unsorted one, the numbers of URI-Rs, keys and hosts are estimates
+    with error bounds; with --engine spark they are exact in any order.
+
+    The exit code is 5 if lines were skipped because they cannot be read, and 3 if a file is damaged.
+
+    \b
+    Example:
+      unlost stats index archive.cdxj.gz -o report
     """
     cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
@@ -213,11 +281,31 @@ _LOG_KINDS = ("access", "upstream", "memgator")
 
 @command.command()
 @click.argument("files", type=types.READABLE_FILE, nargs=-1, required=True, metavar="LOG...")
-@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
-@click.option("--index", type=types.READABLE_FILE, multiple=True, help="What the archive holds; may be repeated.")
-@click.option("--input", type=click.Choice(_LOG_KINDS), help="What the logs are, if looking at them does not tell.")
-@click.option("--name", help="What the logs are called on the page; the file's name if not given.")
-@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FOLDER",
+    help="Write an HTML report, a CSV file for each table, and the statistics as JSON to FOLDER.",
+)
+@click.option(
+    "--index",
+    type=types.READABLE_FILE,
+    multiple=True,
+    metavar="INDEX",
+    help="Compare the requested pages with the pages in this index of the archive. May be repeated.",
+)
+@click.option(
+    "--input",
+    type=click.Choice(_LOG_KINDS),
+    help="Format of the logs: access (common or combined log format), upstream (log of upstream responses) or "
+    "memgator."
+    "  [default: detected from the content]",
+)
+@click.option(
+    "--name", metavar="NAME", help="Name of the logs in the title of the report.  [default: names of the files]"
+)
+@click.option("--json", is_flag=True, help="Print the statistics as JSON.")
 @click.pass_context
 def logs(
     ctx: click.Context,
@@ -228,10 +316,17 @@ def logs(
     name: str | None,
     json: bool,
 ) -> None:
-    """Count requests, hits, misses and errors by archive, and find what is wanted most and missing.
+    """Compute statistics of the requests in access logs.
 
-    LOG is an archive's access log (common or combined format), the aggregator's own log of upstream answers, or one of
-    MemGator; plain, gzip or zstd. With --index, what is archived is compared with what is asked for.
+    Prints the requests, hits, misses and errors of each archive, and the pages that were requested most often and not
+    found. LOG is the access log of an archive (common or combined log format), the log of upstream responses of `unlost
+    serve`, or a log of MemGator; plain, gzip or zstd.
+
+    The exit code is 5 if lines were skipped because they cannot be read.
+
+    \b
+    Example:
+      unlost stats logs access.log.gz --index archive.cdxj.gz
     """
     problems = Problems()
     kind = next((each for each in LOG_KINDS if each == input), None)

@@ -18,28 +18,59 @@ _FILE = types.AnyPath()
 
 @click.group(name="synth")
 def command() -> None:
-    """Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests."""
+    """Generate synthetic indexes and queries for benchmarks and tests.
+
+    The same options and the same version of unlost produce the same bytes on every machine.
+
+    \b
+    Example:
+      unlost synth index --lines 3000000 -o index.cdxj.gz
+      unlost synth queries --index index.cdxj.gz --count 10000 -o queries.txt
+    """
 
 
 @command.command()
-@click.option("--lines", type=click.IntRange(1, synth.MAX_LINES), required=True, help="How many captures, exactly.")
+@click.option(
+    "--lines",
+    type=click.IntRange(1, synth.MAX_LINES),
+    required=True,
+    metavar="N",
+    help="Number of captures, one per line.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(0, synth.MAX_SEED),
     default=0,
     show_default=True,
-    help="Another one makes another index of the same shape.",
+    metavar="N",
+    help="Seed of the random numbers. Another seed gives another index with the same distributions.",
 )
 @click.option(
-    "--urls", type=types.READABLE_FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd."
+    "--urls",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="Generate captures of the URLs in FILE, one per line, plain, gzip or zstd.  [default: generated URLs]",
 )
-@click.option("--column", type=click.IntRange(min=1), help="Which column of the list, between tabs, has the addresses.")
 @click.option(
-    "--largest-host", type=click.IntRange(min=1), metavar="KEYS", help="One host has so many pages without query."
+    "--column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read the URLs of --urls from column N of a tab-separated list; the first column is 1.",
 )
-@click.option("--unsorted", is_flag=True, help="The same lines in random order.")
 @click.option(
-    "-o", "--output", type=_FILE, required=True, help="Where to, compressed if it ends in .gz or .zst; - for stdout."
+    "--largest-host",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Generate one host with N distinct pages (URLs without query strings).",
+)
+@click.option("--unsorted", is_flag=True, help="Write the lines in random order.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    metavar="FILE",
+    help="Write the index to FILE, compressed if its name ends in .gz or .zst; `-` is standard output.",
 )
 @click.pass_context
 def index(
@@ -52,11 +83,15 @@ def index(
     unsorted: bool,
     output: Path,
 ) -> None:
-    """Make up a sorted CDXJ, shaped like a large archive's or around a list of real addresses.
+    """Generate a sorted CDXJ index like that of a large archive.
 
-    Hosts, depths, captures of a page, queries, years and statuses are distributed as the papers found them. The same
-    options make the same bytes with one version of unlost on every machine. Nothing is written under the final name
-    until all of it is.
+    Hosts, path depths, captures per page, query strings, years and statuses have the distributions that the MementoMap
+    and archive profiling papers report. With --urls, the index has captures of real URLs. The exit code is 5 if the
+    list has invalid URLs.
+
+    \b
+    Example:
+      unlost synth index --lines 3000000 --seed 1 -o index.cdxj.gz
     """
     problems = Problems()
     synth_options = synth.SynthIndexOptions(lines, seed, urls, column, largest_host, unsorted)
@@ -73,18 +108,61 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @command.command()
-@click.option("--index", type=types.READABLE_FILE, multiple=True, required=True, help="What is held; may be repeated.")
-@click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
-@click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
-@click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
 @click.option(
-    "--seed", type=click.IntRange(0, synth.MAX_SEED), default=0, show_default=True, help="Another one asks else."
+    "--index",
+    type=types.READABLE_FILE,
+    multiple=True,
+    required=True,
+    metavar="INDEX",
+    help="Index for which queries are generated. May be repeated, for an index of several files.",
 )
 @click.option(
-    "--hidden", type=types.READABLE_FILE, help="Addresses for the near-misses, such as a part left out of the index."
+    "--count",
+    type=click.IntRange(1, MAX_QUERIES),
+    required=True,
+    metavar="N",
+    help="Number of queries, one URL per line.",
 )
-@click.option("--strangers", type=types.READABLE_FILE, help="Addresses for the strangers, which are the rest.")
-@click.option("-o", "--output", type=_FILE, required=True, help="Where to; - for stdout.")
+@click.option(
+    "--held",
+    type=_SHARE,
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of queries for URLs in the index.",
+)
+@click.option(
+    "--near",
+    type=_SHARE,
+    default=0.3,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of near misses: queries for other pages in the folders and on the hosts of pages in the index.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, synth.MAX_SEED),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random numbers. Another seed gives other queries with the same shares.",
+)
+@click.option(
+    "--hidden",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="Take the near misses from the URLs in FILE, such as URLs that were withheld from the index."
+    "  [default: generated URLs]",
+)
+@click.option(
+    "--strangers",
+    type=types.READABLE_FILE,
+    metavar="FILE",
+    help="Take the unrelated URLs, which are the remaining share, from FILE.  [default: generated URLs]",
+)
+@click.option(
+    "-o", "--output", type=_FILE, required=True, metavar="FILE", help="Write the URLs to FILE; `-` is standard output."
+)
 @click.pass_context
 def queries(
     ctx: click.Context,
@@ -97,10 +175,15 @@ def queries(
     strangers: Path | None,
     output: Path,
 ) -> None:
-    """Make up questions for an index: for what it holds, for what lies beside that, and for strangers.
+    """Generate queries for an index: URLs that it has, near misses and unrelated URLs.
 
-    One address a line, in random order. The shares are exact: whatever is meant not to be held is looked up first. The
-    same options make the same bytes with one version of unlost.
+    Writes one URL per line, in random order. The shares are exact: near misses and unrelated URLs are looked up in the
+    index and replaced if it has them. The exit code is 5 if lines of an input cannot be read, and 3 if a list has too
+    few URLs that are not in the index.
+
+    \b
+    Example:
+      unlost synth queries --index index.cdxj.gz --count 10000 -o queries.txt
     """
     problems = Problems()
     synth_options = SynthQueryOptions(

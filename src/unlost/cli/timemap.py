@@ -41,7 +41,7 @@ SERVICE_URL = "http://localhost:1208"
     type=click.Choice(["link", "json", "cdxj", "text"]),
     default="link",
     show_default=True,
-    help="How the copies are listed.",
+    help="Output format: link format (RFC 7089), JSON, CDXJ, or human-readable text.",
 )
 @aggregator_options
 @click.pass_context
@@ -51,10 +51,17 @@ def command(
     format: str,  # noqa: A002  the flag's name
     lookup_options: AggregatorOptions,
 ) -> None:
-    """List all copies of a page that archives have, by date.
+    """List the mementos of a page in all archives, by date.
 
-    Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
-    answered and have none, 4 if archives did not answer: there may be more than is listed.
+    Queries the archives in parallel and prints one merged TimeMap. Archives that fail or do not respond within
+    --deadline are reported on standard error.
+
+    The exit code is 0 if mementos were found, 1 if all archives responded and none has a memento, and 4 if an archive
+    failed or did not respond, so that the list may be incomplete.
+
+    \b
+    Example:
+      unlost timemap http://example.com/ --format cdxj
     """
     result = asyncio.run(find_mementos(uri, lookup_options))
     if len(result.mementos):
@@ -117,7 +124,11 @@ def report_exit_code(result: "AggregateResult") -> int:
 @click.command(name="timegate")
 @click.argument("uri", metavar="URI")
 @click.argument("date", metavar="[DATE]", required=False)
-@click.option("--json", is_flag=True, help="One JSON object: uri, datetime, archive, and the archives that failed.")
+@click.option(
+    "--json",
+    is_flag=True,
+    help="Print a JSON object with the URL, date and archive of the memento, and the archives that failed.",
+)
 @aggregator_options
 @click.pass_context
 def timegate_command(
@@ -127,10 +138,17 @@ def timegate_command(
     json: bool,
     lookup_options: AggregatorOptions,
 ) -> None:
-    """Print the address and the date of the copy of a page that is closest to a date.
+    """Find the memento of a page closest to a date, in all archives.
 
-    DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
-    copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
+    Queries the archives in parallel and prints the date and the URL of the memento, separated by a tab. DATE is
+    YYYY[MM[DD[hh[mm[ss]]]]] in UTC, ISO 8601 or an HTTP date. Without it, the command prints the most recent memento.
+
+    The exit code is 0 if a memento was found, 1 if all archives responded and none has a memento, and 4 if an archive
+    failed or did not respond, so that there may be a closer one.
+
+    \b
+    Example:
+      unlost timegate http://example.com/ 20140210
     """
     date_digits = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
     result = asyncio.run(find_mementos(uri, lookup_options))

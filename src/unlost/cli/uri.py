@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-_json = click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+_json = click.option("--json", is_flag=True, help="Print one JSON object per line, also for invalid URLs.")
 _addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=True)
 
 
 @click.group(name="uri")
 def command() -> None:
-    """Canonical forms, SURTs and URI-Keys of addresses.
+    """Convert URLs to canonical URLs, SURTs and URI-Keys.
 
-    Each command takes addresses as arguments; `-` reads them from standard input, one a line. What is no address is
-    reported in one line and the rest goes on (exit code 2 if it was an argument, 5 if it was read). `dns:`, `mailto:`,
-    `ftp:` and other addresses that are not web pages are reported and left as they stand.
+    URLs are arguments, or lines of standard input for the argument `-`. An invalid URL is reported on standard error,
+    and the other URLs are converted; the exit code is then 2 if the URL is an argument, and 5 if it is from standard
+    input. URLs with other schemes, such as `dns:`, `mailto:` and `ftp:`, are reported and printed unchanged.
+
+    \b
+    Example:
+      unlost uri surt http://www.example.com/a
     """
 
 
@@ -39,9 +43,13 @@ def command() -> None:
 @_json
 @click.pass_context
 def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
-    """Print the SURT of each URL, the sort-friendly form that indexes use.
+    """Print the SURT of each URL: the sortable key that indexes use.
 
-    A SURT given in place of a URL, in whatever spelling an index has it, is brought to its normal form.
+    If the argument is a SURT, as written by unlost or another tool, its normal form is printed.
+
+    \b
+    Example:
+      unlost uri surt http://www.example.com/a
     """
     ctx.exit(_print_forms("surt", lambda texts: uri.surt_many(texts, rules), addresses, json))
 
@@ -52,7 +60,14 @@ def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool)
 @_json
 @click.pass_context
 def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
-    """Print the canonical form of each URL: one form for all spellings of a page."""
+    """Print the canonical URL of each URL.
+
+    Different spellings of the URL of a page have the same canonical URL.
+
+    \b
+    Example:
+      unlost uri canonical "HTTP://www.Example.com:80/a?b=2&a=1"
+    """
     ctx.exit(_print_forms("canonical", lambda texts: uri.canonical_many(texts, rules), addresses, json))
 
 
@@ -62,9 +77,14 @@ def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: 
 @_json
 @click.pass_context
 def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
-    """Print an address for each SURT: the way back.
+    """Print a URL for each SURT.
 
-    A SURT does not tell http from https: it is http, but for port 80, which only https would have shown.
+    A SURT does not contain the scheme, so the URL has the scheme http. Only a SURT with port 80 gives https, because
+    port 80 is omitted from the SURTs of http URLs.
+
+    \b
+    Example:
+      unlost uri unsurt "com,example)/a"
     """
     ctx.exit(_print_forms("uri", lambda texts: uri.unsurt_many(texts, rules), addresses, json, given="surt"))
 
@@ -76,13 +96,14 @@ def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: boo
     default="all",
     show_default=True,
     metavar="NAME[,NAME...]|all",
-    help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
+    help="URI-Key policies: HmPn with numbers of host labels and path segments (H3P1, HxP2), DDom, DSub, DPth, DQry, "
+    "DIni, URIR, or `all` for the 23 policies of the paper.",
 )
 @rules_option
 @psl_option
 @suffixes_option
 @_json
-@click.option("--table", is_flag=True, help="A table for reading; without it, URL, policy and key between tabs.")
+@click.option("--table", is_flag=True, help="Print a human-readable table for each URL.")
 @click.pass_context
 def keys(
     ctx: click.Context,
@@ -94,7 +115,14 @@ def keys(
     json: bool,
     table: bool,
 ) -> None:
-    """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
+    """Print the URI-Keys of each URL or SURT.
+
+    Each line has the URL as given, a policy and the key, separated by tabs.
+
+    \b
+    Example:
+      unlost uri keys --policy H3P1,DDom http://www.example.com/a
+    """
     names, code = _policy_names(policy)
     key_policies = uri.KeyPolicies(names, rules, load_suffix_list(psl, suffixes))
     key_table = _KeyTable() if table and not json else None

@@ -55,22 +55,42 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 PATH = AnyPath(readable=False)
 vault_option = click.option(
-    "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="The folder of the vault."
+    "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="Folder of the vault."
 )
-json_option = click.option("--json", is_flag=True, help="The result as JSON.")
-date_option = click.option("--date", metavar="DATE", help="When this is done, if not now; SOURCE_DATE_EPOCH, too.")
+json_option = click.option("--json", is_flag=True, help="Print the result as JSON.")
+date_option = click.option(
+    "--date",
+    metavar="DATE",
+    help="Record DATE as the build time, such as 20140501 or 2014-05-01T12:00:00Z.  [default: SOURCE_DATE_EPOCH, else "
+    "now]",
+)
 passphrase_option = click.option(
-    "--passphrase-file", type=READABLE_FILE, metavar="FILE", help="A file whose first line is the passphrase."
+    "--passphrase-file",
+    type=READABLE_FILE,
+    metavar="FILE",
+    help="Encrypt or decrypt with the passphrase in the first line of FILE.",
 )
 identity_option = click.option(
-    "--identity", type=READABLE_FILE, multiple=True, metavar="FILE", help="A file with a secret key of age."
+    "--identity",
+    type=READABLE_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Decrypt with the age secret keys in FILE. May be repeated.",
 )
 signed_by_option = click.option(
-    "--signed-by", multiple=True, metavar="KEY", help="Take only blocks that this public key signed."
+    "--signed-by",
+    multiple=True,
+    metavar="KEY",
+    help="Accept only blocks signed with this public key of 64 hexadecimal digits, as printed by `pack`. May be "
+    "repeated.",
 )
 VISIT_OPTIONS = (
     click.option(
-        "--crawl", type=PATH, metavar="DIR", help="Keep what is visited of the site there: the same command goes on."
+        "--crawl",
+        type=PATH,
+        metavar="DIR",
+        help="Store the crawl of the live site in DIR, so that the same command can resume it.  [default: a temporary "
+        "folder]",
     ),
     delay_option,
     contact_option,
@@ -219,28 +239,70 @@ def _is_default(ctx: click.Context, option: str) -> bool:
 
 _PACK_OPTIONS = (
     click.argument("files", nargs=-1, type=types.ReadablePath(folder=True, no_follow=True)),
-    click.option("--pages", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
-    click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
-    click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
-    click.option("--dump", multiple=True, metavar="NAME=COMMAND", help="Keep what a command prints, as dump/NAME."),
     click.option(
-        "--segments", default="one", show_default=True, metavar="HOW", help="one, directory, size:1MB, changed."
+        "--pages",
+        required=True,
+        metavar="DIR|URL|FILE",
+        help="Pages that carry the blocks: the folder of a static site, the URL of a live site, or a file with one URL "
+        "or path per line.",
     ),
-    click.option("--block", metavar="SIZE", help="The largest block, before base64; else as small as will do."),
-    click.option("--page-limit", metavar="SIZE", help="How long a page may become; else what the archives keep."),
+    click.option("--pessimistic", is_flag=True, help="Store all FILES. This is the default."),
+    click.option(
+        "--optimistic",
+        is_flag=True,
+        help="Omit files that archives get from pages, such as images and HTML, and published dependencies.",
+    ),
+    click.option(
+        "--dump",
+        multiple=True,
+        metavar="NAME=COMMAND",
+        help="Run COMMAND without a shell, and store its output as dump/NAME. May be repeated.",
+    ),
+    click.option(
+        "--segments",
+        default="one",
+        show_default=True,
+        metavar="METHOD",
+        help="Divide the files into segments, so that a change affects fewer blocks: one, directory, size:SIZE (such "
+        "as size:1MB) or changed (by modification time).",
+    ),
+    click.option(
+        "--block",
+        metavar="SIZE",
+        help="Size of blocks before base64, such as 50KB.  [default: as small as possible]",
+    ),
+    click.option(
+        "--page-limit",
+        metavar="SIZE",
+        help="Maximum size of a page with its block, such as 200KB.  [default: the limit of the selected archives, "
+        "else 214KB]",
+    ),
     click.option(
         "--may-be-lost",
         type=click.FloatRange(0, 0.99),
         metavar="SHARE",
-        help="The share of pages that may be lost, whichever they are, without losing a file.  [default: 0.5 of the "
-        "pages of each segment]",
+        help="Share of pages, from 0 to 0.99, that may be lost without losing a file, whichever pages they are.  "
+        "[default: 0.5 of the pages of each segment]",
     ),
     click.option(
-        "--extra-pages", type=click.IntRange(0, 30_000), default=0, metavar="N", help="Make so many pages more."
+        "--extra-pages",
+        type=click.IntRange(0, 30_000),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Create N additional pages that only carry blocks.",
     ),
-    click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
+    click.option(
+        "--recipient",
+        multiple=True,
+        metavar="KEY",
+        help="Encrypt for this public key of age (age1…) or SSH (ssh-ed25519 …). May be repeated.  [default: no "
+        "encryption]",
+    ),
     passphrase_option,
-    click.option("--sign/--no-sign", help="Sign blocks with a key that is made in the vault."),
+    click.option(
+        "--sign/--no-sign", help="Sign blocks with a key stored in the vault.  [default: --no-sign for a new vault]"
+    ),
     *VISIT_OPTIONS,
     archives_option,
     only_option,
@@ -256,16 +318,32 @@ def _with_pack_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(name="vault", cls=lazy_group(recover="vault_recover", verify="vault_recover"))
 def command() -> None:
-    """Keep what makes a site run in its own pages, and get it back from archives of them.
+    """Store a site's server files in its own pages, and recover them from archived pages.
 
-    docs/vault.md tells how; docs/vault-format.md what stands in pages, and how to read it without this program.
+    Scripts, settings and database dumps are packed, optionally encrypted, and encoded into blocks, one for each page.
+    Web archives that store enough of the pages then also store the server files. The blocks can be read without unlost.
+    See the documentation: vault, vault-format.
+
+    \b
+    Example:
+      unlost vault pack /srv/app --pages public/ --recipient "$(age-keygen -y key.txt)"
+      unlost vault inject public/
+      unlost vault recover http://example.com/ -o restored --identity key.txt
     """
 
 
 @command.command()
 @_with_pack_options
 def plan(files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
+    """Print the segments and blocks that `pack` would create.
+
+    The plan also shows how many pages may be lost without losing a file. FILES are files and folders of the server.
+    Nothing is written.
+
+    \b
+    Example:
+      unlost vault plan /srv/app --pages public/
+    """
     with _Selection(files, options) as (selection, pages):
         limit, why = resolve_page_limit(options)
         is_sealed = bool(options["recipient"] or options["passphrase_file"])
@@ -286,18 +364,33 @@ def plan(files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401  the 
     type=click.Choice([each.value for each in Carrier]),
     default=Carrier.COMMENT.value,
     show_default=True,
-    help="What hides blocks in pages: another one where comments are stripped.",
+    help="HTML element that contains the block of a page. Use another one if the server strips comments.",
 )
-@click.option("--notice/--no-notice", help="Let pages show when their blocks changed, so that caches refresh them.")
-@click.option("--raw/--no-raw", help="Serve what is packed as it is, too.")
-@click.option("--open", is_flag=True, help="Let everybody read what was sealed before.")
-@click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
+@click.option(
+    "--notice/--no-notice",
+    help="Add a visible line with the date of the last change to pages, so that caches refresh them.  [default: "
+    "--no-notice for a new vault]",
+)
+@click.option(
+    "--raw/--no-raw",
+    help="Also serve the packed segments as files below /unlost-vault/.  [default: --no-raw for a new vault]",
+)
+@click.option("--open", is_flag=True, help="Stop encrypting a vault that was encrypted: anyone can read its blocks.")
+@click.option(
+    "--at-once", is_flag=True, help="Drop the blocks of the old version now, before archives have the new one."
+)
 @date_option
 @click.pass_context
 def pack(ctx: click.Context, /, files: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401
-    """Pack files, and code them into blocks for pages; what did not change stays where it is.
+    """Pack files into a vault, and encode them as blocks for pages.
 
-    What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
+    FILES are files and folders of the server. When a vault is packed again, only changed segments are encoded, and
+    encryption, --sign, --carrier, --segments, --page-limit, --extra-pages, --notice and --raw keep their previous
+    values unless they are given.
+
+    \b
+    Example:
+      unlost vault pack /srv/app --pages public/ --recipient "$(age-keygen -y key.txt)"
     """
     folder: Path = options["vault"]
     previous = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
@@ -314,12 +407,20 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **options: Any) -> None
 @command.command()
 @click.argument("site", type=types.READABLE_FOLDER)
 @click.option(
-    "-o", "--output", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is."
+    "-o", "--output", type=PATH, metavar="DIR", help="Write the modified site to DIR, and leave SITE unchanged."
 )
 @vault_option
 @json_option
 def inject(site: Path, output: Path | None, vault: Path, json: bool) -> None:
-    """Put blocks into the pages of the static site in a folder."""
+    """Insert the blocks of the vault into the pages of a static site.
+
+    SITE is the folder of the site. Its pages are modified in place unless --output is given. Run this command after any
+    HTML minifier.
+
+    \b
+    Example:
+      unlost vault inject public/
+    """
     result = inject_blocks(open_vault(vault), site, output)
     if json:
         numbers = {
@@ -342,7 +443,14 @@ def inject(site: Path, output: Path | None, vault: Path, json: bool) -> None:
 @command.command()
 @click.argument("site", type=types.READABLE_FOLDER)
 def remove(site: Path) -> None:
-    """Take all blocks out of the pages of the static site in a folder."""
+    """Remove all blocks from the pages of a static site.
+
+    SITE is the folder of the site. Each page is restored byte for byte.
+
+    \b
+    Example:
+      unlost vault remove public/
+    """
     say(f"{remove_blocks(site):,} pages changed", level="info")
 
 
@@ -459,17 +567,24 @@ _LIMIT_WAIT_SECONDS = 900.0  # that a request may wait for a rate limit
 
 @command.command(name="status")
 @vault_option
-@click.option("--site", metavar="URL", help="The address of the living site: its pages are fetched.")
+@click.option("--site", metavar="URL", help="Fetch the pages of the live site at URL.")
 @click.option(
     "--held-in",
     type=FILE_OR_FOLDER,
     multiple=True,
     metavar="SOURCE",
-    help="What archives hold: a recovery, WARCs, pages.",
+    help="Read archived pages from a recovery, WARC files or saved pages. May be repeated.",
 )
-@click.option("--ask-archives", is_flag=True, help="Ask the archives for their copies of all pages of the vault.")
 @click.option(
-    "--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones."
+    "--ask-archives", is_flag=True, help="Query archives for captures of all pages of the vault. Requires --site."
+)
+@click.option(
+    "--copies",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="With --ask-archives: fetch the last N captures of each page.",
 )
 @visit_options
 @archives_option
@@ -477,9 +592,14 @@ _LIMIT_WAIT_SECONDS = 900.0  # that a request may wait for a rate limit
 @json_option
 @click.pass_context
 def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **options: Any) -> None:  # noqa: ANN401
-    """Say what pages carry now, which version archives can bring back, and whether an update may go on.
+    """Report which versions of the vault can be recovered.
 
-    The exit code is 1 if no version is whole where it was looked for.
+    Search the blocks of each version on the live site (--site) and in archives (--ask-archives, --held-in), and report
+    whether `unlost vault advance` is safe. The exit code is 1 if no version is complete where it was searched.
+
+    \b
+    Example:
+      unlost vault status --site https://example.com/ --ask-archives
     """
     state = open_vault(vault)
     places: dict[str, BlockCollector] = {}
@@ -584,15 +704,20 @@ def _print_status(value: dict[str, Any]) -> None:
     type=FILE_OR_FOLDER,
     multiple=True,
     metavar="SOURCE",
-    help="What archives hold: a recovery, WARCs, pages.",
+    help="Read archived pages from a recovery, WARC files or saved pages. May be repeated.",
 )
-@click.option("--force", is_flag=True, help="Also if nothing says that archives hold the new version.")
+@click.option("--force", is_flag=True, help="Drop the old version even if archives may not have enough of the new one.")
 @date_option
 @click.pass_context
 def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: bool, date: str | None) -> None:
-    """End an update: let pages carry the new version alone, if archives hold enough of it.
+    """Finish an update: drop the blocks of the old version.
 
-    For static sites, `unlost vault inject` comes next. The exit code is 1 if it is too early.
+    During an update, pages carry blocks of both versions. The old version is dropped only if archives have enough
+    blocks of the new one; otherwise the exit code is 1. For a static site, run `unlost vault inject` afterwards.
+
+    \b
+    Example:
+      unlost vault advance --held-in example.com.recovery
     """
     state = open_vault(vault)
     if len(state.generations) < 2:

@@ -48,12 +48,29 @@ _SKIPPED_MESSAGES = {
 
 @click.command(name="recover")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="Where to: nothing may be there yet.")
-@click.option("--recovery", type=PATH, metavar="DIR", help="Where to keep what is recovered from archives.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    required=True,
+    metavar="DIR",
+    help="Write the files to DIR, a new or empty folder.",
+)
+@click.option(
+    "--recovery",
+    type=PATH,
+    metavar="DIR",
+    help="Store pages recovered from archives in DIR, for a SOURCE that is a URL.  [default: HOST.vault-recovery]",
+)
 @identity_option
 @passphrase_option
 @signed_by_option
-@click.option("--most-bytes", metavar="SIZE", help="What a segment may unpack to; else 1 GB, or 200 times its size.")
+@click.option(
+    "--most-bytes",
+    metavar="SIZE",
+    help="Maximum unpacked size of a segment, such as 2GB.  [default: 1GB, or 200 times its packed size if "
+    "that is more]",
+)
 @archives_option
 @only_option
 @json_option
@@ -71,11 +88,16 @@ def recover(
     only: tuple[str, ...],
     json: bool,
 ) -> None:
-    """Get server files back from pages.
+    """Recover server files from the blocks in archived or saved pages.
 
-    SOURCE is the folder of a recovery, a WARC or WACZ, a page or a folder of pages; or the address of a lost site,
-    which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
-    code is 1 if nothing could be had, 4 if a part.
+    SOURCE is the folder of a recovery, a WARC or WACZ file, a page or a folder of pages. It can also be the URL of a
+    lost site: then all versions of its pages are recovered from archives first. The blocks of all sources are combined.
+
+    The exit code is 4 if only some segments are recovered, and 1 if none is.
+
+    \b
+    Example:
+      unlost vault recover http://example.com/ -o restored --identity key.txt
     """
     max_bytes = None if most_bytes is None else parse_byte_size(most_bytes)
     collector = BlockCollector(parse_signers(signed_by))
@@ -191,9 +213,14 @@ def _name(incomplete: "IncompleteSegment") -> str:
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by: tuple[str, ...], json: bool) -> None:
-    """Check that pages hold enough sound blocks of every segment of the vault, and that these decode to it.
+    """Verify that every segment of the vault can be decoded from the blocks in pages.
 
-    No secret key is needed. The exit code is 1 if something is short.
+    SOURCE is the folder of a site or a recovery, a WARC or WACZ file, or a page. No secret key is needed. The exit code
+    is 1 if a segment cannot be recovered.
+
+    \b
+    Example:
+      unlost vault verify public/ --vault site.vault
     """
     state = open_vault(vault)
     collector = BlockCollector(parse_signers(signed_by))

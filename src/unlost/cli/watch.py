@@ -386,28 +386,46 @@ _FILE = AnyPath(readable=False)
     type=DurationType(600, 366 * 86_400),
     default="1d",
     show_default=True,
-    metavar="SPAN",
-    help="How much time lies between two visits of a site: 12h, 1d, 1w.",
+    metavar="DURATION",
+    help="Visit each site at this interval, from 10m to 366d, such as 12h, 1d or 1w. The default unit is d.",
 )
 @click.option(
-    "--once", is_flag=True, help="Make one visit of each site, or go on with one that was interrupted, and end."
+    "--once", is_flag=True, help="Visit each site once, or resume an interrupted visit, and exit. Intended for cron."
 )
-@click.option("--history", type=_FILE, metavar="FILE", help="Where visits are kept.  [default: HOST.watch.sqlite]")
+@click.option("--history", type=_FILE, metavar="FILE", help="Store the visits in FILE.  [default: HOST.watch.sqlite]")
 @click.option(
-    "--on-loss", metavar="COMMAND", help="Run this when a site is lost, with its address and the kind of loss."
+    "--on-loss",
+    metavar="COMMAND",
+    help="Run COMMAND, without a shell, when a site is lost. The URL of the site and the kind of loss are appended as "
+    "arguments.",
 )
-@click.option("--dry-run", is_flag=True, help="Visit nobody, and say how many questions a day it would ask.")
-@click.option("--report", is_flag=True, help="Visit nobody, and say what the visits so far have shown.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with the report there.")
-@click.option("--plot", type=_FILE, metavar="FILE", help="Draw the states as PNG, PDF or SVG; needs unlost[plots].")
+@click.option(
+    "--dry-run", is_flag=True, help="Send no requests, and print how many queries per day each archive would get."
+)
+@click.option("--report", is_flag=True, help="Send no requests, and print a report on the visits so far.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write the report as an HTML page to FILE.")
+@click.option(
+    "--plot",
+    type=_FILE,
+    metavar="FILE",
+    help="Plot the states at all visits to FILE, as PNG, PDF or SVG. Requires unlost[plots].",
+)
 @with_options(*DEPTH_OPTIONS)
-@click.option("--json", is_flag=True, help="As JSON, an object a line.")
+@click.option("--json", is_flag=True, help="Print results as JSON Lines: an object for each visit, site or archive.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401  the options, by their names
-    """Check sites again and again: how long resources live in archives, and whether a site is lost.
+    """Monitor sites: measure how long resources live in web archives, and detect the loss of a site.
 
-    FILE has the addresses of sites, one a line. What was seen is kept; the same command goes on. With --once, for cron,
-    the exit code is 1 if a site is lost, and 4 if archives did not answer. docs/watch.md explains the numbers.
+    Visit the site at URL, or each site in FILE (one URL per line), at regular intervals until interrupted. Each visit
+    crawls the site, queries archives for its resources, and stores the result in a history file. Run the same command
+    again to resume.
+
+    With --once, the exit code is 1 if a site is lost, and 4 if some archives did not respond.
+
+    \b
+    Example:
+      unlost watch https://example.org/ --every 1d --on-loss 'unlost recover'
+      unlost watch https://example.org/ --report
     """
     if sum(map(bool, (options["once"], options["dry_run"], options["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")

@@ -45,9 +45,18 @@ _NICENESS = 10  # requests to the service on the same machine have priority
 @click.command(name="worker")
 @jobs_option
 @database_option
-@click.option("--name", metavar="NAME", help="As lists show it.  [default: machine, process and a word at random]")
 @click.option(
-    "--at-once", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="How many jobs at a time."
+    "--name",
+    metavar="NAME",
+    help="Name of this worker in listings.  [default: host name, process id and a random word]",
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run at most N jobs at the same time.",
 )
 @click.option(
     "--lease",
@@ -55,7 +64,7 @@ _NICENESS = 10  # requests to the service on the same machine have priority
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="After how long without a sign of life another worker takes a job over.",
+    help="Let another worker take over a job if this worker has not renewed its lease for SECONDS.",
 )
 @click.option(
     "--pause",
@@ -63,7 +72,7 @@ _NICENESS = 10  # requests to the service on the same machine have priority
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="How long a job waits before archives that failed are asked again.",
+    help="Let a job wait SECONDS before it queries failed archives again.",
 )
 @click.option(
     "--connections",
@@ -71,7 +80,7 @@ _NICENESS = 10  # requests to the service on the same machine have priority
     default=6,
     show_default=True,
     metavar="N",
-    help="To one archive at once.",
+    help="Send at most N concurrent requests to each archive.",
 )
 @click.option(
     "--nice",
@@ -79,11 +88,11 @@ _NICENESS = 10  # requests to the service on the same machine have priority
     default=_NICENESS,
     show_default=True,
     metavar="N",
-    help="By how much to lower its own priority; 0 on a machine that does nothing else.",
+    help="Add N to the nice value of the process, which lowers its CPU priority. 0 leaves it unchanged.",
 )
 @min_free_space_option
 @max_jobs_size_option
-@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
+@click.option("--with-parent", is_flag=True, hidden=True, help="Exit when standard input is closed.")
 @archives_option
 @only_option
 @contact_option
@@ -103,9 +112,14 @@ def command(
     only: tuple[str, ...],
     contact: str | None,
 ) -> None:
-    """Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted.
+    """Run recovery jobs of a service (`unlost serve --jobs`) until interrupted.
 
-    Several may run, also on other machines with --database; what one of them leaves, another one goes on with.
+    Several workers can run in parallel, with --database also on other machines. If a worker stops or crashes, another
+    one resumes its jobs.
+
+    \b
+    Example:
+      unlost worker --jobs /srv/unlost --at-once 4 --contact you@example.org
     """
     os.nice(nice)  # before imports, which take longer than a small job
 
