@@ -20,8 +20,8 @@ from study.lost.formatting import (
 from study.lost.metrics import archive_contributions, recovered_share, sum_counts
 from study.lost.profiles import SITES
 from study.lost.result import RecoveredCount, RecoveryResult
+from study.signed_ranks import SignedRankResult, wilcoxon_signed_rank
 from unlost.research import summarize_values
-from unlost.statistics import SignedRankResult, wilcoxon_signed_rank
 
 LEVELS = tuple(published.LEVELS)
 

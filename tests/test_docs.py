@@ -196,3 +196,13 @@ def test_man_page_is_fresh_and_valid() -> None:
     assert page.read_text() == build_man_page(), "stale: run `make docs`"
     read = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", page], capture_output=True, check=True)
     assert read.stderr == b""
+
+
+def test_citation_has_the_current_version() -> None:
+    """CITATION.cff repeats the version of Cargo.toml, and CHANGELOG.md has an entry for it."""
+    version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert version is not None
+    assert cited is not None
+    assert cited[1] == version[1]
+    assert f"## [{version[1]}]" in (ROOT / "CHANGELOG.md").read_text()

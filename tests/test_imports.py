@@ -17,6 +17,7 @@ ORDER = [
     "errors",
     "_core",
     "clock",
+    "background_task",
     "dates",
     "paths",
     "redaction",
@@ -141,7 +142,7 @@ def test_every_package_is_in_the_order() -> None:
 def test_architecture_page_has_the_same_order() -> None:
     """With every package."""
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    table = page.partition("| package | its one job |\n")[2].partition("\n\n")[0]
+    table = page.partition("| package | responsibility |\n")[2].partition("\n\n")[0]
     assert [row.split("`")[1] for row in table.splitlines()[1:]] == ORDER
 
 
@@ -156,3 +157,16 @@ def test_import_unlost_imports_no_submodule() -> None:
     code = "import sys, unlost; print([name for name in sys.modules if name.startswith('unlost.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"
+
+
+def test_public_api_does_not_import_the_service() -> None:
+    """Neither directly nor through other packages."""
+    code = (
+        "import sys, unlost\n"
+        "for name in unlost.__all__: getattr(unlost, name)\n"
+        "print(*sorted({name.split('.')[1] for name in sys.modules if name.startswith('unlost.')}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60, text=True)
+    packages = set(done.stdout.split())
+    assert {"api", "aggregate", "recovery"} <= packages
+    assert packages.isdisjoint({"web", "webui", "jobs", "mail", "cli"})

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from study.lost.result import RecoveredCount, RecoveryResult
-from unlost.statistics import SignedRankResult, wilcoxon_signed_rank
+from study.signed_ranks import SignedRankResult, wilcoxon_signed_rank
 
 
 def sum_counts(

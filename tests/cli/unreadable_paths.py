@@ -57,6 +57,7 @@ ARGUMENTS = {
     "profile merge": "{profiles} -o {new}",
     "profile to-map": "{profiles} -o {new}",
     "recover": "{url} -o {new}",
+    "jobs submit": "{url} --mail me@a.example --server http://127.0.0.1:1",
     "refresh learn": "{log}",
     "report": "{recoveries}",
     "serve": "--port 0",

@@ -26,7 +26,7 @@ GLOBAL_OPTIONS = {"--version", "--help", "--log"}
 
 def rows() -> dict[str, str]:
     """Return the table of switches: original names and equivalents."""
-    table = PAGE.read_text().partition("| its switch | here |")[2].partition("\n\n")[0]
+    table = PAGE.read_text().partition("| Warrick | unlost |")[2].partition("\n\n")[0]
     return {row.split("|")[1].strip(): row.split("|")[2].strip() for row in table.splitlines()[2:]}
 
 

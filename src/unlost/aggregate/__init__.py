@@ -8,6 +8,7 @@ Modules in reading order:
 - `upstream`, `aggregator`: one request to one archive; all requests of a look-up, and the entry point
 - `cache`, `disk_cache`: results in memory and in an SQLite file
 - `listeners`, `archive_status`: learning, logging and the status of each archive
+- `factory`: builds an aggregator from its configuration
 - `serializers`: TimeMaps, memento descriptions and summaries
 
 Must not import the web service, the command line interface or the recovery of sites.

@@ -9,6 +9,9 @@ from unlost.aggregate.disk_cache import CacheDatabase as CacheDatabase
 from unlost.aggregate.disk_cache import CacheRow as CacheRow
 from unlost.aggregate.disk_cache import DiskCache as DiskCache
 from unlost.aggregate.disk_cache import cache_scope as cache_scope
+from unlost.aggregate.factory import AggregatorComponents as AggregatorComponents
+from unlost.aggregate.factory import AggregatorConfig as AggregatorConfig
+from unlost.aggregate.factory import build_aggregator as build_aggregator
 from unlost.aggregate.hit_rates import Evidence as Evidence
 from unlost.aggregate.hit_rates import HitRates as HitRates
 from unlost.aggregate.hit_rates import HitShare as HitShare

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 
 from unlost import dates, paths
+from unlost.aggregate.factory import AggregatorConfig, build_aggregator
 from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
 from unlost.aggregate.request import parse_typed_url
 from unlost.aggregate.serializers import serialize_timemap
@@ -16,7 +17,6 @@ from unlost.api.arguments import ArchiveSelection, DateLike, log_info, parse_dat
 from unlost.api.loop_thread import LoopThread
 from unlost.errors import UsageError
 from unlost.memento import timemap
-from unlost.web.factory import ServiceOptions, build_service
 
 if TYPE_CHECKING:
     from unlost.aggregate.models import MementoFinder
@@ -147,7 +147,7 @@ class AsyncAggregator:
     ) -> None:
         selected = tuple(select_archives(archives, only, maps).values())
         self._routing = RoutingOptions(None, broadcast, top_k)
-        self._options = ServiceOptions(
+        self._config = AggregatorConfig(
             selected,
             paths.state_folder(),
             paths.cache_folder(),
@@ -155,14 +155,15 @@ class AsyncAggregator:
             deadline,
             contact=contact,
             is_long_running=False,
+            exploration_share=0.0,  # what is learned is not stored
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None
 
     async def __aenter__(self) -> Self:
         """Read the maps and open the aggregator."""
-        context = await self._stack.enter_async_context(build_service(self._options))
-        self._finder = context.finder
+        components = await self._stack.enter_async_context(build_aggregator(self._config))
+        self._finder = components.aggregator
         return self
 
     async def __aexit__(

@@ -20,7 +20,8 @@ from unlost.registry.loader import Registry, load_registry
 from unlost.registry.models import Archive
 
 if TYPE_CHECKING:
-    from unlost.web.factory import ServiceOptions
+    from unlost.aggregate.factory import AggregatorConfig
+    from unlost.aggregate.models import RoutingOptions
 
 
 LIMIT_WAIT_SECONDS = 900.0
@@ -242,20 +243,24 @@ def list_selected_archives(lookup_options: AggregatorOptions) -> "Sequence[Archi
     )
 
 
-def build_service_options(lookup_options: AggregatorOptions, **overrides: Any) -> "ServiceOptions":  # noqa: ANN401  fields of `ServiceOptions`
-    """Return the options of the aggregator service. With --only, its registry has no other archives."""
+def build_routing_options(lookup_options: AggregatorOptions) -> "RoutingOptions":
+    """Return which archives look-ups query."""
     from unlost.aggregate.models import RoutingOptions  # noqa: PLC0415  start-up
-    from unlost.web.factory import ServiceOptions  # noqa: PLC0415
 
-    on_message = partial(say, level="note")
-    routing = RoutingOptions(None, lookup_options.broadcast, lookup_options.top_k, lookup_options.min_probability)
-    folders = config.state_folder(), config.cache_folder()
-    return ServiceOptions(
+    return RoutingOptions(None, lookup_options.broadcast, lookup_options.top_k, lookup_options.min_probability)
+
+
+def build_aggregator_config(lookup_options: AggregatorOptions) -> "AggregatorConfig":
+    """Return the configuration of an aggregator for one command. With --only, its registry has no other archives."""
+    from unlost.aggregate.factory import AggregatorConfig  # noqa: PLC0415  start-up
+
+    return AggregatorConfig(
         list_selected_archives(lookup_options),
-        *folders,
-        on_message,
+        config.state_folder(),
+        config.cache_folder(),
+        partial(say, level="note"),
         lookup_options.deadline,
-        default_options=routing,
         contact=lookup_options.contact,
-        **overrides,
+        is_long_running=False,
+        exploration_share=0.0,  # what is learned is not stored
     )

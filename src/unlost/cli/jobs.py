@@ -73,9 +73,10 @@ class JobServiceClient:
                 raise _service_error(error.code, error.read(1 << 16)) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
-            raise InputError(f"{self._base}: no answer of a service with jobs: {reason}") from None
+            detail = getattr(reason, "strerror", None) or ("invalid JSON" if isinstance(error, ValueError) else reason)
+            raise InputError(f"{self._base}: no response from a job service: {detail}") from None
         if not isinstance(body_json, dict):
-            raise InputError(f"{self._base}: no answer of a service with jobs")
+            raise InputError(f"{self._base}: no response from a job service: expected a JSON object")
         return body_json
 
 

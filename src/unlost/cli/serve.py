@@ -19,7 +19,8 @@ from unlost.cli import types
 from unlost.cli.archive_options import (
     AggregatorOptions,
     aggregator_options,
-    build_service_options,
+    build_aggregator_config,
+    build_routing_options,
     list_selected_archives,
 )
 from unlost.cli.job_options import (
@@ -449,11 +450,18 @@ def command(
         return
 
     from unlost.web import server  # noqa: PLC0415
-    from unlost.web.factory import build_service  # noqa: PLC0415
+    from unlost.web.factory import ServiceOptions, build_service  # noqa: PLC0415
     from unlost.web.server import ReloadableApplication  # noqa: PLC0415
 
-    options = build_service_options(
-        lookup_options,
+    config = build_aggregator_config(lookup_options)
+    options = ServiceOptions(
+        config.archives,
+        config.state,
+        config.cache,
+        config.on_message,
+        config.deadline,
+        contact=config.contact,
+        default_options=build_routing_options(lookup_options),
         root=root,
         published_map=publish_map,
         result_lifetime=keep,

@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from unlost import dates
+from unlost.aggregate.factory import build_aggregator
 from unlost.aggregate.request import parse_typed_url
 from unlost.aggregate.serializers import serialize_timemap
 from unlost.aggregate.urls import ServiceUrls
-from unlost.cli.archive_options import AggregatorOptions, aggregator_options, build_service_options
+from unlost.cli.archive_options import (
+    AggregatorOptions,
+    aggregator_options,
+    build_aggregator_config,
+    build_routing_options,
+)
 from unlost.cli.inputs import parse_argument
 from unlost.cli.messages import escape_untrusted, say
 from unlost.cli.output import json_line, write_lines
 from unlost.errors import ArchiveError
 from unlost.http.connectivity import Connectivity
 from unlost.uri import key
-from unlost.web.factory import build_service
 
 if TYPE_CHECKING:
     from unlost.aggregate.models import AggregateResult
     from unlost.aggregate.serializers import TimeMapFormat
-    from unlost.web.factory import ServiceOptions
 
 
 SERVICE_URL = "http://localhost:1208"
@@ -52,14 +56,14 @@ def command(
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    result = asyncio.run(find_mementos(uri, build_service_options(lookup_options, is_long_running=False)))
+    result = asyncio.run(find_mementos(uri, lookup_options))
     if len(result.mementos):
         sys.stdout.buffer.write(serialize_timemap(result, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
         sys.stdout.flush()
     ctx.exit(report_exit_code(result))
 
 
-async def find_mementos(url: str, options: "ServiceOptions") -> "AggregateResult":
+async def find_mementos(url: str, lookup_options: AggregatorOptions) -> "AggregateResult":
     """Return the mementos of a page.
 
     Raises:
@@ -68,8 +72,9 @@ async def find_mementos(url: str, options: "ServiceOptions") -> "AggregateResult
     """
     page = parse_argument(url, _parse_page)
     connectivity = Connectivity()
-    async with build_service(replace(options, connectivity=connectivity)) as context:
-        result = await context.finder.find(page, options.default_options)
+    config = replace(build_aggregator_config(lookup_options), connectivity=connectivity)
+    async with build_aggregator(config) as components:
+        result = await components.aggregator.find(page, build_routing_options(lookup_options))
     if (
         not any(report.has_answered for report in result.reports)
         and (error := connectivity.offline_error()) is not None
@@ -128,7 +133,7 @@ def timegate_command(
     copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
     """
     date_digits = None if date is None else parse_argument(date, dates.from_user_input, "DATE")
-    result = asyncio.run(find_mementos(uri, build_service_options(lookup_options, is_long_running=False)))
+    result = asyncio.run(find_mementos(uri, lookup_options))
     index = result.closest_index(date_digits)
     memento = None if index is None else result.mementos[index]
     if json:

@@ -8,6 +8,7 @@ from functools import partial
 from os import environ
 from pathlib import Path
 
+from unlost.aggregate.factory import AggregatorConfig, build_aggregator
 from unlost.aggregate.models import CacheControl, RoutingOptions
 from unlost.api.loop_thread import LoopThread
 from unlost.api.recovery import Recovery, compare, recover
@@ -28,7 +29,6 @@ from unlost.registry.models import Archive, ArchiveKind
 from unlost.report.format import format_count, format_share
 from unlost.report.recovery.stats import RecoveryStats, collect_stats
 from unlost.report.recovery.text import format_day, report_strings
-from unlost.web.factory import ServiceOptions, build_service
 
 RECOVER_COMMAND = "unlost recover http://your.example/"
 """Command shown to users for recovering their own site."""
@@ -84,7 +84,7 @@ def measure_routing(
     """
     entries = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
     # No exploration, so that the numbers are reproducible.
-    options = ServiceOptions(
+    config = AggregatorConfig(
         entries,
         folder / "state",
         folder / "cache",
@@ -94,16 +94,16 @@ def measure_routing(
         is_long_running=False,
     )
     with LoopThread("unlost.demo") as loop:
-        return loop.run(_query_all(options, urls))
+        return loop.run(_query_all(config, urls))
 
 
-async def _query_all(options: ServiceOptions, urls: Sequence[str]) -> DemoRouting:
-    sent, not_sent = (Counter({each.id: 0 for each in options.archives}) for _ in range(2))
+async def _query_all(config: AggregatorConfig, urls: Sequence[str]) -> DemoRouting:
+    sent, not_sent = (Counter({each.id: 0 for each in config.archives}) for _ in range(2))
     found = found_by_all = failed = 0
-    async with build_service(options) as service:
+    async with build_aggregator(config) as components:
         for url in urls:
-            by_maps = await service.finder.find(url, RoutingOptions(), _NO_CACHE)
-            by_all = await service.finder.find(url, RoutingOptions(broadcast=True), _NO_CACHE)
+            by_maps = await components.aggregator.find(url, RoutingOptions(), _NO_CACHE)
+            by_all = await components.aggregator.find(url, RoutingOptions(broadcast=True), _NO_CACHE)
             sent.update(each.archive for each in by_maps.reports)
             not_sent.update(by_maps.passed_over)
             found += len(by_maps.mementos)

@@ -1,14 +1,15 @@
-"""Background tasks, a bounded thread pool, and supervised worker processes."""
+"""A bounded thread pool, and supervised worker processes."""
 
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from unlost.background_task import background_task
 from unlost.errors import BusyError
 
 P = ParamSpec("P")
@@ -17,18 +18,6 @@ _MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = 1.0, 60.0  # seconds before a worker is
 _STABLE_SECONDS = 60.0  # after which the pause starts again at its minimum
 _GRACE_SECONDS = 20.0  # for a worker to release its jobs
 _log = logging.getLogger(__name__)
-
-
-@asynccontextmanager
-async def background_task(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Run a coroutine in the background until the block ends."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 class BoundedThreadPool:

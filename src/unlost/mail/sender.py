@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import jinja2
 
+from unlost.background_task import background_task
 from unlost.clock import Clock
 from unlost.errors import DatabaseError
 from unlost.jobs.auth import LinkSigner
@@ -19,7 +20,6 @@ from unlost.jobs.limits import normalize_host
 from unlost.jobs.outbox import RENEW_SECONDS, MailOutbox, PendingMail
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.tables import hash_customer
-from unlost.jobs.tasks import background_task
 from unlost.mail.smtp import MailError, MailServer, SmtpConnectionPool
 from unlost.report.format import LANGUAGES
 from unlost.webui import templating

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unlost.background_task import background_task
 from unlost.clock import Clock
 from unlost.jobs.auth import AdminTokens, LinkSigner, load_secret
 from unlost.jobs.client_network import TrustedProxies
@@ -17,7 +18,6 @@ from unlost.jobs.outbox import MailOutbox
 from unlost.jobs.service import JobService
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import JobStore
-from unlost.jobs.tasks import background_task
 from unlost.mail.sender import MailRenderer, MailSender
 from unlost.mail.smtp import MailServer
 
