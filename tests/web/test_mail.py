@@ -166,9 +166,12 @@ def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualCloc
         assert sending.send_batch()
         assert not sending.send_batch()
     subjects = [each["Subject"] for each in sink.messages]
-    assert [subject.partition(":")[0] for subject in subjects] == [
-        f"Confirm your order no. {number}", "Recovered", "Still to be picked up", "Not recovered"
-    ]  # fmt: skip
+    assert subjects == [
+        f"Confirm your recovery request no. {number}",
+        f"Recovery no. {number} is finished",
+        f"Reminder: download recovery no. {number}",
+        f"Recovery no. {number} failed",
+    ]
     for each in sink.messages:
         plain, html = each.get_body(("plain",)), each.get_body(("html",))
         assert plain is not None

@@ -110,7 +110,7 @@ def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
     visitor.get("/recover")
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
     page = visitor.post("/recover", form, Accept_Language="en")
-    assert (page.status, b"a host of a private network" in page.body) == (400, True)
+    assert (page.status, b"on a private network" in page.body) == (400, True)
     response = environment.service.request("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
     assert (response.status, "public site" in response.json["error"]) == (400, True)
 
@@ -151,7 +151,7 @@ def test_emails_in_german(environment: PagesEnvironment) -> None:
     anonymous = Visitor(environment.service)
     link = environment.link("deutsch@example.org", "Bitte bestätigen").removeprefix(environment.service.base)
     assert link.endswith("?lang=de")
-    assert "Ja, anfangen" in anonymous.get(link).body.decode()
+    assert "Bestätigen und starten" in anonymous.get(link).body.decode()
 
 
 def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> None:
