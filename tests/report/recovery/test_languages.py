@@ -128,7 +128,7 @@ def test_german_report_has_no_english_text(folder: Path) -> None:
     assert collect_text(english).tags == collect_text(german).tags
     assert untranslated(english, german) == set()
     planted = german.replace(report_strings("de")("head.how_much"), report_strings("en")("head.how_much"))
-    assert untranslated(english, planted) == {"How much came back"}
+    assert untranslated(english, planted) == {"Overview"}
 
 
 def test_catalogue_has_exactly_the_used_texts(folder: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_data_files_are_independent_of_language(folder: Path, tmp_path: Path) ->
 def test_numbers_and_dates_are_localised(folder: Path) -> None:
     """Thousands have a point, and dates and ranges are German."""
     page = report_html(folder, "de")
-    assert "Die Kopien sind vom 1. April 1900 bis zum 1. Januar 2026." in page
+    assert "Die Aufnahmen stammen aus der Zeit vom 1. April 1900 bis zum 1. Januar 2026." in page
     assert "länger als 2.000 Zeichen" in page
     assert "1900 bis 1904" in page
     assert "es geht um Glücksspiel" in page
@@ -193,7 +193,7 @@ def test_all_reasons_are_translated() -> None:
     for reason in invalid + mixed:
         assert translate_message(reason, german) is None
         assert translate_message(reason, report_strings("en")) == reason
-    assert translate_message('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
+    assert translate_message('it says "{quote} {0} <b>"', german) == 'der Text enthält "{quote} {0} <b>"'
 
 
 def test_all_reason_texts_in_the_source_are_in_the_catalogue() -> None:

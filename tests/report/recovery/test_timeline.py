@@ -69,7 +69,7 @@ def test_bar_heights_are_proportional() -> None:
 def test_timeline_without_captures_is_empty() -> None:
     """There are no bars, and the image says so."""
     assert timeline_bars({}) == []
-    assert "No copies." in render_timeline([], ENGLISH)
+    assert "No captures." in render_timeline([], ENGLISH)
 
 
 def _shapes(found: list[TimelineBar]) -> list[dict[str, str]]:
