@@ -94,7 +94,7 @@ def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
         assert process.stdout is not None
         result = json.loads(process.stdout.readline())
         with urllib.request.urlopen(result["page"], timeout=30) as response:  # noqa: S310  our own
-            assert b"A lost site comes back" in response.read()
+            assert b"A lost website, recovered" in response.read()
         assert result["served_pages"] == 16
         assert len(list(temporary.iterdir())) == 1
         process.send_signal(signal.SIGTERM)

@@ -79,7 +79,7 @@ def watch_html() -> str:
     return render_watch_page([WatchedSite(f"http://site.example/{EVIL}", survey, [lost])])
 
 
-PAGES = [(check_html, "What could be recovered"), (watch_html, "What visits have shown")]
+PAGES = [(check_html, "What could be recovered"), (watch_html, "Watch report")]
 
 
 @pytest.mark.parametrize(("html", "heading"), PAGES)
