@@ -108,10 +108,10 @@ def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
     ours, reference = os.openpty()
     try:
         with run_demo(temporary, stdin=reference) as process:
-            read_until(process, "See it all")
+            read_until(process, "Original and recovered")
             read_until(process, "  unlost recover")
             process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=60) == ("Ended: archives and page are gone, and so are all files\n", "")
+            assert process.communicate(timeout=60) == ("Stopped: archives and web page; all files removed\n", "")
     finally:
         os.close(ours)
         os.close(reference)

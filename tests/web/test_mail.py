@@ -154,7 +154,7 @@ def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualCloc
         jobs.confirm(number)
         jobs.claim("w", 60)
         jobs.renew_lease(number, 1, 60, JobProgress(12, 1, 0))
-        jobs.change(number, lambda job, now: states.finish(job, 1, now, (), {}, "a gave no whole list"))
+        jobs.change(number, lambda job, now: states.finish(job, 1, now, (), {}, "a: incomplete listing"))
         assert sending.send_batch()
         clock.advance(8 * 86_400)
         jobs.apply_retention()
@@ -186,7 +186,7 @@ def test_email_texts(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualCloc
     complete = sink.messages[1].get_body(("plain",))
     assert complete is not None
     assert "12 files" in complete.get_content()
-    assert "a gave no whole list" in complete.get_content()
+    assert "a: incomplete listing" in complete.get_content()
 
 
 def test_temporary_failure_is_retried(
