@@ -58,7 +58,7 @@ def test_archive_names_replace_ids(tmp_path: Path) -> None:
     """Every list has names; without names it has ids."""
     made = [
         SampleResource("r", "20110401000000"), SampleResource("f", reason="failed", others=(("b", "20150101000000"),)),
-        SampleResource("v", "20140101000000", reason="rejected", verdict=("parked", 'it says "for sale"')),
+        SampleResource("v", "20140101000000", reason="rejected", verdict=("parked", 'contains "for sale"')),
     ]  # fmt: skip
     folder = make_state(tmp_path, made)
     store_listing(folder, "b", ListingStatus.TRUNCATED, None)

@@ -25,8 +25,8 @@ def translate_message(text: str, t: Translations) -> str | None:
     """Translate a message from the database; return None if it is not a known message.
 
     >>> german = report_strings("de")
-    >>> translate_message('it says "for sale"', german), translate_message("HTTP 503", german)
-    ('der Text enthält "for sale"', None)
+    >>> translate_message('contains "for sale"', german), translate_message("HTTP 503", german)
+    ('enthält "for sale"', None)
     """
     if t.language == LANGUAGES[0]:
         return text
