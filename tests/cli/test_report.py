@@ -173,7 +173,7 @@ def test_report_of_an_empty_recovery(tmp_path: Path) -> None:
     done = unlost("report", str(make_state(tmp_path / "r", [], url=None)))
     assert done.returncode == 0
     assert done.stdout.decode() == "Nothing has been recovered yet.\n"
-    assert b"`unlost recover` goes on" in done.stderr
+    assert b"run `unlost recover` again to resume" in done.stderr
 
 
 def test_newer_state_version_is_rejected(recovery: Path) -> None:
