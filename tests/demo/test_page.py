@@ -128,7 +128,8 @@ def test_page_shows_all_results(context: BrowserContext, page_url: str) -> None:
     assert page.locator("#missing + ol li").count() == 4
     expect(page.locator("#rejected ~ ol").first).to_contain_text("for sale")
     expect(page.locator("pre")).to_contain_text("unlost recover http://your.example/")
-    for link, heading in (("Full comparison", "Comparison with the original"), ("Recovery report", "Recovery report of")):
+    headings = {"Full comparison": "Comparison with the original", "Recovery report": "Recovery report of"}
+    for link, heading in headings.items():
         page.goto(page_url)
         page.get_by_role("link", name=link).click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(heading)

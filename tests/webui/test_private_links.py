@@ -122,7 +122,8 @@ def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -
     assert service.wait_until_ended(key)["state"] == "complete"
     path = f"/jobs/{key}/report"
     visitor = Visitor(service)
-    for accepted, language, phrase in (("en", "en", "resources recovered."), ("de-CH, en;q=0.5", "de", "Dateien wiederhergestellt.")):
+    expected = (("en", "en", "resources recovered."), ("de-CH, en;q=0.5", "de", "Dateien wiederhergestellt."))
+    for accepted, language, phrase in expected:
         response = visitor.get(path, Accept_Language=accepted)
         text = response.body.decode()
         assert (response.status, response.headers["content-language"]) == (200, language)

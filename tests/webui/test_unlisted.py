@@ -95,4 +95,5 @@ def test_holdings_name_failed_archives() -> None:
     text = template.render(t=t, holdings=found)
     assert "None of the archives that responded has a capture of this page." in text
     assert "No response from Archive B" in text
-    assert "No archive has a capture of this page." in template.render(t=t, holdings=HoldingsSummary(0, None, None, (), ()))
+    text = template.render(t=t, holdings=HoldingsSummary(0, None, None, (), ()))
+    assert "No archive has a capture of this page." in text

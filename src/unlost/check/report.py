@@ -202,7 +202,7 @@ def _describe_sample(stats: CheckStats) -> str:
     low, high = wilson_interval(bad, classified, total)
     if classified >= total:
         return f"{text}."
-    return f"{text}. Estimate for all archived pages: {format_percentage(low)} to {format_percentage(high)} without one."
+    return f"{text}. Estimate for all archived pages: {format_percentage(low)} to {format_percentage(high)}."
 
 
 def describe_advice(advice: Advice) -> str:

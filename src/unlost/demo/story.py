@@ -324,7 +324,8 @@ def _report_missing_and_rejected(
 ) -> None:
     verdict = partial(report_strings("en").word, "verdict")
     for each in rejected:
-        on_message(f"  rejected: {each.uri}, captured {format_day(each.datetime)} by {each.archive}: {verdict(each.kind)}")
+        captured = f"captured {format_day(each.datetime)} by {each.archive}"
+        on_message(f"  rejected: {each.uri}, {captured}: {verdict(each.kind)}")
     for resource in missing:
         on_message(f"  missing: {resource.uri}")
 

@@ -106,7 +106,9 @@ def detect_archive_error(page: ParsedPage) -> PageVerdict | None:
     if page.is_long or "archive" in (page.uri.hostname or ""):
         return None
     phrase = _match_archive_phrases(page) or _match_archive_name(page)
-    return None if phrase is None else PageVerdict(VerdictKind.ARCHIVE_ERROR, f"message of an archive: {quote_text(phrase)}")
+    if phrase is None:
+        return None
+    return PageVerdict(VerdictKind.ARCHIVE_ERROR, f"message of an archive: {quote_text(phrase)}")
 
 
 def _match_archive_phrases(page: ParsedPage) -> str | None:

@@ -347,8 +347,8 @@ def _matrix_table(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
         (name, *(show.number(cell) for cell in row)) for name, row in zip(MAGNITUDES, matrix, strict=True) if any(row)
     ]
     note = (
-        "URI-Rs by number of mementos (rows) and of requests (columns): 1 to 9, 10 to 99 and so on. First row: requested "
-        "but not archived. First column: archived but never requested."
+        "URI-Rs by number of mementos (rows) and of requests (columns): 1 to 9, 10 to 99 and so on. First row: "
+        "requested but not archived. First column: archived but never requested."
     )
     return ReportTable("Mementos and requests", ("mementos", *MAGNITUDES), rows, note)
 

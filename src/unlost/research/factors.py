@@ -556,7 +556,8 @@ def _linear_table(model: RegressionModel) -> ReportTable:
         for each in model.coefficients
     ]
     note = f"Effect of one unit of each factor on the recovered share, other factors being equal. R² {model.fit:.3f}."
-    return ReportTable(f"Linear model of {model.rows:,} resources", ("factor", "coefficient", "95 % interval", "p"), rows, note)
+    heads = ("factor", "coefficient", "95 % interval", "p")
+    return ReportTable(f"Linear model of {model.rows:,} resources", heads, rows, note)
 
 
 def _logistic_table(model: RegressionModel) -> ReportTable:
@@ -574,9 +575,8 @@ def _logistic_table(model: RegressionModel) -> ReportTable:
         "Effect of one unit of each factor on the logarithm of the odds of recovery, and the odds ratio. "
         f"McFadden's R² {model.fit:.3f}."
     )
-    return ReportTable(
-        f"Logistic model of {model.rows:,} resources", ("factor", "coefficient", "95 % interval", "odds ratio", "p"), rows, note
-    )
+    heads = ("factor", "coefficient", "95 % interval", "odds ratio", "p")
+    return ReportTable(f"Logistic model of {model.rows:,} resources", heads, rows, note)
 
 
 def _format_odds(value: float) -> str:

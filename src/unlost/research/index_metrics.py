@@ -523,7 +523,8 @@ def _biases_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     if metrics.counts.is_estimated:
         unknown = sum(not page.host_uris for page in metrics.counts.busy_pages)
         note += (
-            f" The mementos of other URI-Rs are estimated from a sample, which has none for {unknown} of the most archived."
+            " The mementos of other URI-Rs are estimated from a sample, which has none for "
+            f"{unknown} of the most archived."
         )
     return ReportTable("Disproportionately archived URI-Rs", heads, show.limit_rows(rows), note)
 
@@ -553,8 +554,8 @@ def _years_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         "5xx %",
     )
     note = (
-        "URI-Rs with mementos of the year, new URI-Rs, cumulative URI-Rs (⁺), the same for mementos; share of the URI-Rs "
-        "of the year that were archived before (dup.); mementos per URI-R (γ); statuses."
+        "URI-Rs with mementos of the year, new URI-Rs, cumulative URI-Rs (⁺), the same for mementos; share of the "
+        "URI-Rs of the year that were archived before (dup.); mementos per URI-R (γ); statuses."
     )
     return ReportTable("Years", heads, [row(year) for year in metrics.years], note)
 
@@ -670,8 +671,8 @@ def _depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         "mean children",
     )
     note = (
-        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and the share of all keys that "
-        "would be saved by truncating them at this depth (RedQ)."
+        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and the share of all keys "
+        "saved by truncating them at this depth (RedQ)."
     )
     if metrics.counts.is_estimated:
         note += (

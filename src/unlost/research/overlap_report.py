@@ -324,7 +324,7 @@ def _covers_table(stats: OverlapStats) -> ReportTable:
         )
         for each in stats.covers
     ]
-    note = "The archives that together hold the most pages, by number of archives. Proven: no set of this size holds more."
+    note = "The archives that together hold the most pages, by number of archives. Proven: no such set holds more."
     heads = ("archives", "pages", "of holdings", "proven", "set")
     return ReportTable("Best sets of archives", heads, rows, note, frozenset({0, 4}))
 
@@ -470,7 +470,8 @@ def _states_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
             (each.archive, f"{total:,}", *shares, f"{live.silent:,}", f"{live.absent:,}", f"{live.unseen.total():,}")
         )
     heads = (
-        "archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable", "no response", "soft 404", "not visited"
+        "archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable", "no response", "soft 404",
+        "not visited",
     )  # fmt: skip
     note = (
         "Replicated: the capture was delivered and the page is live. Endangered: delivered, page not live. Vulnerable: "
