@@ -123,7 +123,7 @@ def test_german_report(recovery: Path, tmp_path: Path) -> None:
     printed = done.stdout.decode()
     assert "3 von 5 Dateien wiederhergestellt. 2 fehlen." in printed
     assert "Fehlend:" in printed
-    assert "\n      1  alle Aufnahmen verworfen\n" in printed
+    assert "\n      1  alle Archivversionen verworfen\n" in printed
     assert "recovered" not in printed
     assert done.stderr.decode().startswith(f"unlost: the report is in {german / 'index.html'}\n"), (
         "messages are English"

@@ -61,7 +61,7 @@ def test_plurals_are_localised() -> None:
     """One is singular, and all other numbers are plural."""
     for language, text in {
         "en": ("1 capture", "0 captures", "1,000 captures"),
-        "de": ("1 Aufnahme", "0 Aufnahmen", "1.000 Aufnahmen"),
+        "de": ("1 Archivversion", "0 Archivversionen", "1.000 Archivversionen"),
     }.items():
         t = Translations.load(language, "unlost.report.recovery")
         assert tuple(t("time.copies", count) for count in (1, 0, 1_000)) == text

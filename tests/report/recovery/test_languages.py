@@ -164,7 +164,7 @@ def test_data_files_are_independent_of_language(folder: Path, tmp_path: Path) ->
 def test_numbers_and_dates_are_localised(folder: Path) -> None:
     """Thousands have a point, and dates and ranges are German."""
     page = report_html(folder, "de")
-    assert "Die Aufnahmen stammen aus der Zeit vom 1. April 1900 bis zum 1. Januar 2026." in page
+    assert "Die Archivversionen stammen aus der Zeit vom 1. April 1900 bis zum 1. Januar 2026." in page
     assert "länger als 2.000 Zeichen" in page
     assert "1900 bis 1904" in page
     assert "Thema Glücksspiel" in page
