@@ -46,9 +46,7 @@ def test_page_is_self_contained(page: Page, tmp_path: Path) -> None:
     assert not visit.overflows()
     assert not visit.has_injected_markup()
     assert page.get_by_role("heading", name="Comparison with the original").is_visible()
-    assert "9 of 11 resources recovered: 2 unchanged, 7 changed. 2 missing. 11 added." in page.inner_text(
-        "main"
-    )
+    assert "9 of 11 resources recovered: 2 unchanged, 7 changed. 2 missing. 11 added." in page.inner_text("main")
 
 
 @pytest.mark.parametrize(

@@ -179,9 +179,7 @@ def _match_stack_trace(page: ParsedPage) -> str | None:
         return None
     lines = [text_weight(line) for line in page.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
     return (
-        f"program error: {quote_text(message[0])}"
-        if sum(lines) < _MAX_PROSE_TITLED and len(page.lines) <= 40
-        else None
+        f"program error: {quote_text(message[0])}" if sum(lines) < _MAX_PROSE_TITLED and len(page.lines) <= 40 else None
     )
 
 

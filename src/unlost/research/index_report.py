@@ -121,7 +121,9 @@ def _reduction_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
         f"Reduction by rolling up {what}", series, ChartAxis("prefixes rolled up, largest first", log=True),
         ChartAxis("share of keys saved", is_share=True),
     )  # fmt: skip
-    return IndexChart(svg, f"Share of keys saved by rolling up the largest prefixes of {what} into one key each, by depth.")
+    return IndexChart(
+        svg, f"Share of keys saved by rolling up the largest prefixes of {what} into one key each, by depth."
+    )
 
 
 def _children_chart(metrics: IndexMetrics, kind: str) -> IndexChart:

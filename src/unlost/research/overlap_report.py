@@ -352,9 +352,7 @@ def _tlds_table(stats: OverlapStats) -> ReportTable:
             cells.append(format_share(count / pages))
         rows.append((tld, f"{pages:,}", format_share(held / pages), *cells))
     heads = ("domain", "pages", "held", *(each.archive for each in archives))
-    return ReportTable(
-        "Top-level domains", heads, rows, "Share of the pages held by any archive, and by each archive."
-    )
+    return ReportTable("Top-level domains", heads, rows, "Share of the pages held by any archive, and by each archive.")
 
 
 def _years_table(stats: OverlapStats) -> ReportTable:
