@@ -167,7 +167,7 @@ def test_diagram_and_tables_have_accessible_names(page: Page, tmp_path: Path) ->
     PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     assert page.get_by_role("img", name="Reconstruction diagram").count() == 1
     captions = page.locator("caption").all_inner_texts()
-    assert captions[:2] == ["Difference", "Five ways to judge it, the strictest first"]
+    assert captions[:2] == ["Difference", "Levels of success, strictest first"]
     assert captions[2:] == ["HTML, images, other", "Media type", "Path depth", "Query", "Age"]
     assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
     assert page.locator("h1").count() == 1

@@ -113,7 +113,7 @@ def test_diagram_has_a_text_alternative() -> None:
     assert picture.attrib["aria-labelledby"].split() == list(labels)
     text = " ".join(str(label) for label in labels.values())
     assert "Identical 1, changed 2,000, missing 3 (hole), added 4 (outer ring)" in text
-    assert "Equal areas" in text
+    assert "Areas are proportional" in text
 
 
 def test_diagram_is_deterministic() -> None:

@@ -85,7 +85,7 @@ def test_secure_cookies_and_hsts_behind_tls(environment: PagesEnvironment, tmp_p
 def test_language_negotiation(environment: PagesEnvironment) -> None:
     """The browser's language is used unless another was selected, which is stored."""
     visitor = Visitor(environment.service)
-    assert b"zur\xc3\xbcckholen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
+    assert b"wiederherstellen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
     assert b'lang="en"' in visitor.get("/recover", Accept_Language="fr").body
     assert b'lang="de"' in visitor.get("/privacy?lang=de", Accept_Language="en").body
     assert b'lang="de"' in visitor.get("/", Accept_Language="en").body

@@ -146,4 +146,4 @@ def test_advice_texts() -> None:
     )
     assert check_headline(found.score) == "If the site were lost now, 8 of 20 resources could be recovered: 40 %."
     assert check_remarks(found)[0] == "1 more is offline (1 archived)."
-    assert describe_advice(found.advice[0]).endswith("10 are with a query in their address, of which 8 would be saved.")
+    assert describe_advice(found.advice[0]).endswith("10 affected, about 8 would then be archived.")
