@@ -39,15 +39,15 @@ def test_check_reports_states_and_saves_files(home: Home, base: str, tmp_path: P
     html = [path for path in files if path.endswith(".html")]
     out = done.stdout.decode()
     assert done.returncode == 0, done.stderr
-    assert f"{len(html)} of {len(files)} resources would come back: {100 * len(html) / len(files):.0f} %." in out
-    assert "1 more is not on the web any more, of which archives have 1." in out
+    assert f"{len(html)} of {len(files)} resources could be recovered: {100 * len(html) / len(files):.0f} %." in out
+    assert "1 more is offline (1 archived)." in out
     assert f"{len(files) - len(html):>7,}  vulnerable: on the web only: would be lost with the site" in out
     assert "text/html" in out
     assert "Hand these addresses to archives" in out
     assert f"next: the URLs in {save} can be given to https://web.archive.org/save" in done.stderr.decode()
     saved = save.read_text().splitlines()
     assert set(saved) == {file_url(base, path) for path in files if path not in html}
-    assert "<h1>What would come back</h1>" in page.read_text()
+    assert "<h1>What could be recovered</h1>" in page.read_text()
     assert home.unfinished == []
 
 
@@ -345,7 +345,7 @@ def test_bad_captures_do_not_count(home: Home) -> None:
     assert (summary["judged"]["count"], summary["judged"]["of"]) == (2, 5)
     assert summary["bad"] == {"parked": 1, "soft-404": 1}
     assert len(replayed) == 7
-    assert b"Copies of 5 of 5 pages that archives have were looked into: 2 would not come back" in text.stdout
+    assert b"Captures of 5 of 5 archived pages were checked: 2 without a good capture" in text.stdout
 
 
 def test_archive_without_replay_is_not_queried_for_every_page(home: Home) -> None:

@@ -56,7 +56,7 @@ def test_report_shows_headline_vector_and_levels() -> None:
     done = unlost("compare", "original", "recovered", "--base", BASE)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
-    assert lines[0] == "3 of 6 resources came back: 1 unchanged, 2 changed. 3 are missing. 1 more was added."
+    assert lines[0] == "3 of 6 resources recovered: 1 unchanged, 2 changed. 3 missing. 1 added."
     assert lines[1].startswith("1 of 2 changed texts is almost identical")
     assert "difference    0.333    0.500  0.250  1.083" in lines
     assert [line.split()[:2] for line in lines if line[:2] in ("s1", "s2", "s3", "s4", "s5")] == [
@@ -126,7 +126,7 @@ def test_html_page_is_deterministic(tmp_path: Path) -> None:
     words = ("compare", "original", "recovered", "--base", BASE, "--html", "page.html")
     assert b"3 of 6 resources" in unlost(*words).stdout
     first = (tmp_path / "page.html").read_bytes()
-    assert b"3 of 6 resources came back" in first
+    assert b"3 of 6 resources recovered" in first
     assert b"<svg" in first
     assert unlost(*words, "--json").returncode == 0
     assert (tmp_path / "page.html").read_bytes() == first
@@ -181,7 +181,7 @@ def test_empty_recovery_fails_the_check(
     mock_sites(monkeypatch, MemorySite([resource("a.example/")]), MemorySite([]))
     assert run(["compare", "original", "recovered"]) == 1
     out, err = capsysbinary.readouterr()
-    assert out.startswith(b"None of 1 resource came back.\n")
+    assert out.startswith(b"0 of 1 resource recovered.\n")
     assert b"recovered: no resource of a site is in it" in err
 
 
@@ -232,9 +232,9 @@ def test_unreadable_parts_are_reported(
     mock_sites(monkeypatch, original, recovered)
     assert run(["compare", "original", "recovered"]) == 5
     out, err = capsysbinary.readouterr()
-    assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
+    assert out.startswith(b"1 of 1 resource recovered, unchanged.\n")
     assert b"recovered: 1,200 times a compressed part that is damaged, first: recovered (byte 5)" in err
-    assert b"original: not counted, since they are no resources: 2 errors, 3 redirects" in err
+    assert b"original: not counted, since they are no resources: 2 error responses, 3 redirects" in err
     assert run(["compare", "original", "recovered", "--json"]) == 5
     summary = json.loads(capsysbinary.readouterr().out.splitlines()[-1])
     assert summary["problems"] == {"original": {}, "recovered": {"bad-gzip": 1200}}
@@ -261,7 +261,7 @@ def test_uncompared_texts_are_reported_by_reason(
     recovered.append(resource(names[2], b"text"))
     mock_sites(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 5
-    assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
+    assert b"1 text was not compared: the file was modified during the comparison" in capsysbinary.readouterr().err
 
 
 def test_deflated_wacz_members_are_reported(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_waiting_demo_serves_its_page_until_sigterm(temporary: Path) -> None:
         assert process.stdout is not None
         result = json.loads(process.stdout.readline())
         with urllib.request.urlopen(result["page"], timeout=30) as response:  # noqa: S310  our own
-            assert b"A lost site comes back" in response.read()
+            assert b"A lost website, recovered" in response.read()
         assert result["served_pages"] == 16
         assert len(list(temporary.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
@@ -108,10 +108,10 @@ def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
     ours, reference = os.openpty()
     try:
         with run_demo(temporary, stdin=reference) as process:
-            read_until(process, "See it all")
+            read_until(process, "Original and recovered")
             read_until(process, "  unlost recover")
             process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=60) == ("Ended: archives and page are gone, and so are all files\n", "")
+            assert process.communicate(timeout=60) == ("Stopped: archives and web page; all files removed\n", "")
     finally:
         os.close(ours)
         os.close(reference)

@@ -31,7 +31,7 @@ def test_recover_report_and_export_suggest_the_next_step(tmp_path: Path, monkeyp
         assert "`unlost export 'my site' -o SITE`" in export
         assert next_steps(*words, "--json") == []
     (step,) = next_steps("report", "my site")
-    assert step == "unlost: next: `unlost export 'my site' -o SITE` makes a site of what came back"
+    assert step == "unlost: next: `unlost export 'my site' -o SITE` writes the recovered site"
     for options in (["--json"], ["--tsv"], ["--list", "recovered"]):
         assert next_steps("report", "my site", *options) == []
     (step,) = next_steps("export", "my site", "-o", "site")

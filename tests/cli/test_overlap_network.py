@@ -103,7 +103,7 @@ def test_live_pages_are_compared_with_captures(tmp_path: Path) -> None:
     assert 0.8 < points[5.0] < 1.0
     assert (first["cache_control"]["count"], first["cache_control"]["of"]) == (1, 3)
     assert (second["replicated"], second["points"]) == (1, [[0.0, 1.0]])
-    assert "Likeness against staleness" in text
+    assert "Similarity by staleness" in text
     with chromium.run_browser() as browser:
         window = browser.new_page(viewport={"width": 400, "height": 800})
         window.goto((tmp_path / "o.html").as_uri())

@@ -35,7 +35,7 @@ def test_report_writes_files_and_prints_the_summary(recovery: Path) -> None:
     """In the folder of the recovery; a second run writes the same."""
     done = unlost("report", str(recovery))
     assert done.returncode == 0
-    assert "3 of 5 resources came back. 2 are missing." in done.stdout.decode()
+    assert "3 of 5 resources recovered. 2 missing." in done.stdout.decode()
     assert done.stderr.decode().splitlines()[0] == f"unlost: the report is in {recovery}/report/index.html"
     before = {file.name: file.read_bytes() for file in (recovery / "report").iterdir()}
     assert before.keys() == {"index.html", "report.json", "summary.tsv"}
@@ -121,10 +121,10 @@ def test_german_report(recovery: Path, tmp_path: Path) -> None:
     done = unlost("report", str(recovery), "-o", str(german), "--language", "de")
     assert done.returncode == 0
     printed = done.stdout.decode()
-    assert "3 von 5 Dateien sind zurückgekommen. 2 fehlen." in printed
-    assert "Warum etwas fehlt:" in printed
-    assert "\n      1  Archive haben nur Kopien, die nicht die Seite sind\n" in printed
-    assert "came back" not in printed
+    assert "3 von 5 Dateien wiederhergestellt. 2 fehlen." in printed
+    assert "Fehlend:" in printed
+    assert "\n      1  alle Archivversionen verworfen\n" in printed
+    assert "recovered" not in printed
     assert done.stderr.decode().startswith(f"unlost: the report is in {german / 'index.html'}\n"), (
         "messages are English"
     )
@@ -164,7 +164,7 @@ def test_report_of_a_running_recovery(recovery: Path) -> None:
         state.commit()
         done = unlost("report", str(recovery))
         assert done.returncode == 0, done.stderr
-        assert "3 of 3 resources came back. 2 are still to come." in done.stdout.decode()
+        assert "3 of 3 resources recovered. 2 queued." in done.stdout.decode()
         state.resources.requeue("standing = 'recovered'")
 
 
@@ -172,8 +172,8 @@ def test_report_of_an_empty_recovery(tmp_path: Path) -> None:
     """Exit code 0."""
     done = unlost("report", str(make_state(tmp_path / "r", [], url=None)))
     assert done.returncode == 0
-    assert done.stdout.decode() == "Nothing has come back yet.\n"
-    assert b"`unlost recover` goes on" in done.stderr
+    assert done.stdout.decode() == "Nothing has been recovered yet.\n"
+    assert b"run `unlost recover` again to resume" in done.stderr
 
 
 def test_newer_state_version_is_rejected(recovery: Path) -> None:

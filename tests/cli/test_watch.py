@@ -39,12 +39,12 @@ def test_visits_are_stored_and_reported(home: Home, base: str, tmp_path: Path) -
     first, second, report, objects = asyncio.run(run())
     html = sum(path.endswith(".html") for path in WEB.files(0))
     assert first.returncode == 0, first.stderr
-    assert f"it is there. If the site were lost now, {html} of {WEB.total(0)} resources" in first.stdout.decode()
+    assert f"online. If the site were lost now, {html} of {WEB.total(0)} resources" in first.stdout.decode()
     visit = json.loads(second.stdout)
     assert (visit["look"], visit["states"]["replicated"], visit["lost"]) == ("fine", html, None)
     assert "2 visits." in report.stdout.decode()
     assert "all archives, HTML" in report.stdout.decode()
-    assert "What visits have shown" in page.read_text()
+    assert "Watch report" in page.read_text()
     found = json.loads(objects.stdout)
     assert [each["look"] for each in found["visits"]] == ["fine", "fine"]
     assert found["lives"][0]["resources"] == WEB.total(0)
@@ -123,7 +123,7 @@ def test_interrupted_watch_exits_with_130(watch_process: tuple[subprocess.Popen[
     """While it waits, other processes can read the history."""
     process, file = watch_process
     assert process.stdout is not None
-    assert b"it is there" in process.stdout.readline()
+    assert b": online. " in process.stdout.readline()
     report = ["watch", "http://127.0.0.1:1/", "--report", "--history", str(file), "--archives", str(home.registry)]
 
     def is_free() -> bool:

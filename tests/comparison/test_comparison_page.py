@@ -45,10 +45,8 @@ def test_page_is_self_contained(page: Page, tmp_path: Path) -> None:
     assert visit.external_requests() == []
     assert not visit.overflows()
     assert not visit.has_injected_markup()
-    assert page.get_by_role("heading", name="How much came back").is_visible()
-    assert "9 of 11 resources came back: 2 unchanged, 7 changed. 2 are missing. 11 more were added." in page.inner_text(
-        "main"
-    )
+    assert page.get_by_role("heading", name="Comparison with the original").is_visible()
+    assert "9 of 11 resources recovered: 2 unchanged, 7 changed. 2 missing. 11 added." in page.inner_text("main")
 
 
 @pytest.mark.parametrize(
@@ -169,8 +167,8 @@ def test_diagram_and_tables_have_accessible_names(page: Page, tmp_path: Path) ->
     PageVisit(page, tmp_path / "page.html", render(comparison_with_hostile_names()))
     assert page.get_by_role("img", name="Reconstruction diagram").count() == 1
     captions = page.locator("caption").all_inner_texts()
-    assert captions[:2] == ["Difference", "Five ways to judge it, the strictest first"]
-    assert captions[2:] == ["HTML, images, other", "Media type", "Depth of the path", "Query", "Age"]
+    assert captions[:2] == ["Difference", "Levels of success, strictest first"]
+    assert captions[2:] == ["HTML, images, other", "Media type", "Path depth", "Query", "Age"]
     assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
     assert page.locator("h1").count() == 1
 
@@ -191,7 +189,7 @@ def test_long_lists_are_truncated_with_a_note(page: Page, tmp_path: Path) -> Non
     assert page.locator("#changed + ol > li").count() == 1_000
     assert page.locator("#added + ol > li").count() == 3
     text = page.inner_text("main")
-    assert "1,500 more are not shown here: unlost compare … --list missing names them all." in text
+    assert "1,500 more are not shown. To list all: unlost compare … --list missing" in text
     assert not visit.overflows()
 
 

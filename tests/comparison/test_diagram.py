@@ -112,8 +112,8 @@ def test_diagram_has_a_text_alternative() -> None:
     labels = {element.attrib["id"]: element.text for element in picture if "id" in element.attrib}
     assert picture.attrib["aria-labelledby"].split() == list(labels)
     text = " ".join(str(label) for label in labels.values())
-    assert "Identical 1, changed 2,000, missing 3 (the hole), added 4 (the crust)" in text
-    assert "Equal areas" in text
+    assert "Identical 1, changed 2,000, missing 3 (hole), added 4 (outer ring)" in text
+    assert "Areas are proportional" in text
 
 
 def test_diagram_is_deterministic() -> None:

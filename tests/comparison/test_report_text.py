@@ -10,15 +10,15 @@ from unlost.report import escape_unprintable, format_share
 @pytest.mark.parametrize(
     ("counts", "sentence"),
     [
-        (ResourceCounts(20, 48, 32, 0), "68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing."),
-        (ResourceCounts(5), "5 of 5 resources came back, all unchanged."),
-        (ResourceCounts(0, 5, 1), "5 of 6 resources came back, all changed. 1 is missing."),
-        (ResourceCounts(0, 0, 1), "None of 1 resource came back."),
+        (ResourceCounts(20, 48, 32, 0), "68 of 100 resources recovered: 20 unchanged, 48 changed. 32 missing."),
+        (ResourceCounts(5), "5 of 5 resources recovered, all unchanged."),
+        (ResourceCounts(0, 5, 1), "5 of 6 resources recovered, all changed. 1 missing."),
+        (ResourceCounts(0, 0, 1), "0 of 1 resource recovered."),
         (ResourceCounts(), "The original has no resources."),
-        (ResourceCounts(added=1), "The original has no resources. 1 more was added."),
+        (ResourceCounts(added=1), "The original has no resources. 1 added."),
         (
             ResourceCounts(1200, 1, 0, 5),
-            "1,201 of 1,201 resources came back: 1,200 unchanged, 1 changed. 5 more were added.",
+            "1,201 of 1,201 resources recovered: 1,200 unchanged, 1 changed. 5 added.",
         ),
     ],
 )
@@ -33,7 +33,7 @@ def test_remarks_only_for_nonzero_counts() -> None:
     found = comparison_remarks(make_comparison(changed=3, missing=2, similar=1, listed=1))
     assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
     assert comparison_remarks(make_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
-    assert found[1] == "1 of the missing is known to be in an archive."
+    assert found[1] == "1 of the missing resources known to be archived."
 
 
 def test_every_level_has_a_description() -> None:

@@ -104,7 +104,7 @@ def test_links_in_frames_stay_inside_the_site(context: BrowserContext, page_url:
     expect(visit.side("recovered").locator("h1")).to_have_text("Links")
     with visit.page.expect_console_message(lambda message: "Content Security Policy" in message.text):
         visit.side("recovered").get_by_role("link", name="The weather in the bay").click()
-    expect(visit.page.get_by_role("heading", level=1)).to_have_text("A lost site comes back")
+    expect(visit.page.get_by_role("heading", level=1)).to_have_text("A lost website, recovered")
     assert [url for url in visit.requests if not url.startswith((page_url, "data:"))] == []
 
 
@@ -114,21 +114,22 @@ def test_page_shows_all_results(context: BrowserContext, page_url: str) -> None:
     page = visit.page
     assert page.locator("h2").all_inner_texts() == [
         "Before and after",
-        "How much came back",
-        "From which time",
-        "What each archive gave",
-        "Requests that were not sent",
-        "What is missing",
-        "What was rejected",
+        "Comparison with the original",
+        "Capture dates",
+        "Archives",
+        "Requests saved",
+        "Missing resources",
+        "Rejected captures",
         "Your own site",
     ]
-    expect(page.locator(".lead")).to_contain_text("29 of 33 resources came back")
+    expect(page.locator(".lead")).to_contain_text("29 of 33 resources recovered")
     assert page.locator("figure.diagram > svg path").count() == 3
     assert page.locator("figure.times circle.held").count() == 11
     assert page.locator("#missing + ol li").count() == 4
     expect(page.locator("#rejected ~ ol").first).to_contain_text("for sale")
     expect(page.locator("pre")).to_contain_text("unlost recover http://your.example/")
-    for link, heading in (("The whole comparison", "How much came back"), ("The report of", "What came back of")):
+    headings = {"Full comparison": "Comparison with the original", "Recovery report": "Recovery report of"}
+    for link, heading in headings.items():
         page.goto(page_url)
         page.get_by_role("link", name=link).click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(heading)

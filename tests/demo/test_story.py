@@ -74,8 +74,8 @@ def test_maps_save_requests_without_misses(story: DemoStory) -> None:
 def test_messages_contain_the_numbers(story_run: StoryRun) -> None:
     """Requests, recovered and rejected resources are in the messages."""
     text, story = "\n".join(story_run.lines), story_run.story
-    assert f"{story.routing.requests} requests sent, {story.routing.saved} not sent thanks to maps" in text
-    assert f"{story.comparison.counts.back} of {story.comparison.counts.original} resources came back" in text
+    assert f"{story.routing.requests} requests sent, {story.routing.saved} saved by the maps" in text
+    assert f"{story.comparison.counts.back} of {story.comparison.counts.original} resources recovered" in text
     assert text.count("rejected: ") == len(story.rejected)
     assert "no pywb" in text
     assert all(f"  {each.name}: " in text for each in story.holdings)

@@ -21,7 +21,7 @@ def test_diagram_is_up_to_date(name: str) -> None:
 def test_recording_is_current_command_output() -> None:
     """The commands of the recording are run, and print what it shows."""
     session = terminal_recording.record_session()
-    assert "4 of 5 resources came back" in session[1][1]
+    assert "4 of 5 resources recovered" in session[1][1]
     assert (IMAGES / "recording.svg").read_text() == terminal_recording.render_svg(session), "stale: run `make docs`"
 
 

@@ -60,10 +60,10 @@ def test_start_page_lists_pages_if_the_ordered_one_is_missing(tmp_path: Path) ->
     assert done.start == "index.html"
     text = files["index.html"].decode()
     assert '<html lang="de">' in text
-    assert "Die Seite <bdi>http://lost.example/</bdi> konnte nicht gerettet werden." in text
+    assert "Die Seite <bdi>http://lost.example/</bdi> wurde nicht wiederhergestellt." in text
     assert text.index("z&#39;") < text.index("d/000.html")
     assert text.count("<li>") == MAX_START_PAGE_FILES
-    assert "1 weitere liegt in diesem Ordner." in text
+    assert "Dieser Ordner enthält 1 weitere." in text
     assert "<b>" not in text
     assert "a.png" not in text
 
@@ -74,7 +74,7 @@ def test_start_page_lists_files_without_pages(tmp_path: Path) -> None:
     files, done = export_to_memory(make_recovery(tmp_path / "r", captures), OPTIONS)
     assert done.start == "index.html"
     assert '<a href="a.png">' in files["index.html"].decode()
-    assert "These files were recovered:" in files["index.html"].decode()
+    assert "Recovered files:" in files["index.html"].decode()
 
 
 def test_no_start_page_by_default(tmp_path: Path) -> None:

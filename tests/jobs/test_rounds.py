@@ -86,8 +86,5 @@ def test_recovery_ends_after_three_rounds_without_progress() -> None:
     assert work(1, 5, 5)._next_round_time(failing) == NOW + 600
     assert work(2, 5, 5)._next_round_time(failing) is None
     assert work(2, 5, 6)._next_round_time(failing) == NOW + 600
-    assert (
-        summarize_open_issues(failing)
-        == "b gave no whole list; 2 resources may be had another time, since archives failed"
-    )
-    assert summarize_open_issues(result(closed=QUOTA)) == "a could not be asked for all"
+    assert summarize_open_issues(failing) == "b: incomplete listing; 2 resources missing because archives failed"
+    assert summarize_open_issues(result(closed=QUOTA)) == "a: queries not completed"

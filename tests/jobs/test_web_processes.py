@@ -186,7 +186,7 @@ def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
     for stream in streams:
         assert [event["state"] for event in stream][-1] == "complete"
     for service in pair.both:
-        assert b"came back" in service.request("GET", f"/jobs/{key}/report").body
+        assert b"resources recovered." in service.request("GET", f"/jobs/{key}/report").body
 
 
 def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:

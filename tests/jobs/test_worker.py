@@ -212,7 +212,7 @@ def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, site_archi
         with jobs.worker("first", "--pause", "3600"):
             offered = jobs.wait_until_ended(jobs.order())
             assert (offered.state, offered.progress.recovered) == (JobState.COMPLETE, FILES - 1)
-            assert offered.message.endswith("; the rest is retried in the background")
+            assert offered.message.endswith("; missing resources are retried in the background")
             assert offered.not_before > jobs.jobs.now() + 3_000
             with zipfile.ZipFile(jobs.file(offered)) as packed:
                 assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES - 1

@@ -215,7 +215,7 @@ def test_home_page_with_login_form_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "expected"), [("Page not found", "its title or heading says"), ("Error", 'it says "cannot be found"')]
+    ("title", "expected"), [("Page not found", "title or heading contains"), ("Error", 'contains "cannot be found"')]
 )
 def test_verdict_reason_names_location_of_phrase(title: str, expected: str) -> None:
     """The reason names the title only if the phrase is in it."""

@@ -60,8 +60,8 @@ def test_numbers_and_dates_are_localised() -> None:
 def test_plurals_are_localised() -> None:
     """One is singular, and all other numbers are plural."""
     for language, text in {
-        "en": ("1 copy", "0 copies", "1,000 copies"),
-        "de": ("1 Kopie", "0 Kopien", "1.000 Kopien"),
+        "en": ("1 capture", "0 captures", "1,000 captures"),
+        "de": ("1 Archivversion", "0 Archivversionen", "1.000 Archivversionen"),
     }.items():
         t = Translations.load(language, "unlost.report.recovery")
         assert tuple(t("time.copies", count) for count in (1, 0, 1_000)) == text

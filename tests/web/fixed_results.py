@@ -157,7 +157,7 @@ class FixedResults:
                 explored_hits=1,
             ),
             ArchiveStatus(second, True, "its hit rate is 5 %", "dormant", SystemClock().now() + 500, hit_rate=0.05),
-            ArchiveStatus(third, False, "it is off: only if it is named"),
+            ArchiveStatus(third, False, "disabled: queried only if named"),
         ]
 
 

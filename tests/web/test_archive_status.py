@@ -36,10 +36,10 @@ def test_map_without_date_is_reported(tmp_path: Path) -> None:
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
     without = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://b.example/")
     first, second = statuses_of(tmp_path, archive, without)
-    assert first["why"] == "its map decides"
+    assert first["why"] == "routed by its map"
     assert (first["map"]["made"], first["map"]["age_seconds"]) == (None, None)
     assert first["map"]["checked"]
-    assert (second["why"], second["map"]) == ("it has no map: its hit rate counts", None)
+    assert (second["why"], second["map"]) == ("no map: routed by hit rate", None)
 
 
 def test_suspended_archive_is_reported_with_the_reason(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
         for number, each in enumerate(archives):
             assert each["routed"] == {"asked": len(environment.held[number]), "hits": len(environment.held[number])}
             assert (each["precision"], each["breaker"]) == (1.0, "active")
-            assert each["why"] == "its map and its filter decide"
+            assert each["why"] == "routed by its map and its filter"
         explored = [each["explored"] for each in archives]
         # One for each page for which anybody would be passed over.
         passed_over = sum(1 for page in PAGES if not all(page in held for held in environment.held))

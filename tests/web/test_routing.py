@@ -109,7 +109,7 @@ def test_routing_queries_only_holders_and_loses_nothing(environment: Environment
         assert environment.requests.total() == 17, "it was kept"
         archives = json.loads(client.request("/about").text)["archives"]
         assert [(each["why"], each["routed"]["asked"]) for each in archives] == [
-            ("its map and its filter decide", requests) for requests in (2, 2, 1)
+            ("routed by its map and its filter", requests) for requests in (2, 2, 1)
         ]
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0

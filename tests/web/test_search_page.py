@@ -39,23 +39,23 @@ def test_search_for_a_page(service: Client, visit: Visit) -> None:
     """From the search box to the timeline, the captures of a year, and one capture."""
     page = visit.page
     page.goto(service.base)
-    page.get_by_label("Address of a page").fill("example.com/")
-    page.get_by_role("button", name="Find copies").click()
+    page.get_by_label("URL of a page").fill("example.com/")
+    page.get_by_role("button", name="Search").click()
     page.wait_for_selector("table")
-    assert page.get_by_role("heading", name="4 copies of http://example.com/").is_visible()
+    assert page.get_by_role("heading", name="4 captures of http://example.com/").is_visible()
     assert page.get_by_role("rowheader").all_inner_texts() == ["Archive A", "Archive B"]
     headers = page.get_by_role("columnheader").all_inner_texts()
-    assert headers[:3] == ["Archive", "All", "1996"]
+    assert headers[:3] == ["Archive", "Total", "1996"]
     assert headers[-1] == "2020"
     assert len(headers) == 2 + 25
     assert page.locator("#copies li").count() == 4
     page.get_by_role("row", name=re.compile("Archive A")).get_by_role("link").nth(2).click()
-    page.wait_for_selector("#copies >> text=1 copy in Archive A of 2014")
+    page.wait_for_selector("#copies >> text=1 capture in Archive A from 2014")
     assert page.locator("#copies li").count() == 1
     assert page.locator("#copies li a").get_attribute("href") == mementos_of(PAGE)[2].uri
     assert "year=2014" in page.url
     page.get_by_role("link", name="show all").click()
-    page.wait_for_selector("#copies >> text=All copies")
+    page.wait_for_selector("#copies >> text=All captures")
 
 
 def test_archives_can_be_selected(service: Client, visit: Visit) -> None:
@@ -64,8 +64,8 @@ def test_archives_can_be_selected(service: Client, visit: Visit) -> None:
     page.goto(f"{service.base}/?uri={PAGE}")
     page.locator("summary").click()
     page.get_by_label("Only these").fill("b.org")
-    page.get_by_role("button", name="Find copies").click()
-    page.wait_for_selector("text=2 copies of")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("text=2 captures of")
     assert page.get_by_role("rowheader").all_inner_texts() == ["Archive B"]
     assert page.get_by_label("Only these").input_value() == "b.org"
 
@@ -74,8 +74,8 @@ def test_failures_are_shown(service: Client, visit: Visit) -> None:
     """Archives that did not respond are named, also if nothing was found."""
     visit.page.goto(f"{service.base}/?uri=http://failed.example/")
     text = visit.page.inner_text("main")
-    assert "0 copies of http://failed.example/" in text
-    assert "There may be more: 1 of 2 archives did not answer." in text
+    assert "0 captures of http://failed.example/" in text
+    assert "The result may be incomplete: 1 of 2 archives did not respond." in text
     assert "Archive B: timeout" in text
 
 
@@ -194,11 +194,11 @@ def test_keyboard_navigation(service: Client, browser: Browser) -> None:
         page = context.new_page()
         page.goto(service.base)
         page.keyboard.press("Tab")
-        assert page.evaluate("() => document.activeElement.textContent") == "Skip to the contents"
+        assert page.evaluate("() => document.activeElement.textContent") == "Skip to main content"
         page.locator("#uri").focus()
         page.keyboard.type("http://one.example/")
         page.keyboard.press("Enter")
-        page.wait_for_selector("text=1 copy of http://one.example/")
+        page.wait_for_selector("text=1 capture of http://one.example/")
         unlabelled = page.locator("input").evaluate_all(
             "(all) => all.filter((each) => !each.labels.length).map((each) => each.name)"
         )

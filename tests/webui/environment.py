@@ -70,9 +70,9 @@ def run_environment(folder: Path, site: Site | None = None, *more: str) -> Itera
 def order(page: Page, base: str, mail: str, url: str = "lost.example") -> None:
     """Fill in and submit the order form."""
     page.goto(f"{base}/recover")
-    page.get_by_label("Address of the lost site").fill(url)
-    page.get_by_label("Your mail address").fill(mail)
-    page.get_by_role("button", name="Get it back").click()
+    page.get_by_label("URL of the lost website").fill(url)
+    page.get_by_label("Your email address").fill(mail)
+    page.get_by_role("button", name="Start recovery").click()
 
 
 def log_in(page: Page, base: str, name: str, password: str) -> None:

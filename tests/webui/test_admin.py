@@ -74,7 +74,7 @@ def test_actions_on_jobs(admin_page: AdminPage) -> None:
     """Jobs are watched, moved, paused, resumed, cancelled, retried, reminded of and deleted."""
     page, base = admin_page.page, admin_page.base
     log_in(page, base, ADMIN, "not the password")
-    expect(page.get_by_role("alert")).to_have_text("Name or password is wrong.")
+    expect(page.get_by_role("alert")).to_have_text("Wrong name or password.")
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     expect(page.get_by_text(f"Logged in as {ADMIN}")).to_be_visible()
     hold = ArchivePause(admin_page.environment.lost, 4)
@@ -88,7 +88,7 @@ def test_actions_on_jobs(admin_page: AdminPage) -> None:
         expect(page.get_by_role("link", name=f"{busy}: http://lost.example")).to_be_visible()
         assert admin_page.waiting() == [first, second, third]
         row = page.get_by_role("row", name="three.lost.example")
-        row.get_by_label(f"Place of job {third}").fill("1")
+        row.get_by_label(f"Queue position of job {third}").fill("1")
         row.get_by_role("button", name="Move").click()
         page.wait_for_load_state()
         assert admin_page.waiting() == [third, first, second]
@@ -107,14 +107,14 @@ def test_actions_on_jobs(admin_page: AdminPage) -> None:
     page.goto(f"{base}/admin/jobs/{busy}")
     expect(page.get_by_role("heading", name=f"Job {busy}: complete")).to_be_visible()
     states = page.locator("table.jobs").first.locator("tbody td:nth-child(2)").all_inner_texts()
-    assert states == ["queued", "being processed", "paused", "queued", "being processed", "complete"]
-    admin_page.press(busy, "Remind")
-    admin_page.environment.wait_for_mail("me@example.org", "Still to be picked up")
-    admin_page.press(second, "Try again")
+    assert states == ["queued", "running", "paused", "queued", "running", "complete"]
+    admin_page.press(busy, "Send reminder")
+    admin_page.environment.wait_for_mail("me@example.org", "Reminder: download")
+    admin_page.press(second, "Retry")
     assert admin_page.wait_until_ended(second) == "complete"
     page.goto(f"{base}/admin/jobs/{second}")
     page.get_by_role("link", name="Delete").click()
-    page.get_by_role("button", name="Yes, delete it").click()
+    page.get_by_role("button", name="Yes, delete everything").click()
     page.wait_for_load_state()
     assert admin_page.state(second) == "removed"
 
@@ -125,11 +125,11 @@ def test_information_pages(admin_page: AdminPage, tmp_path: Path) -> None:
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     number = admin_page.order("lost.example")
     assert admin_page.wait_until_ended(number) == "complete"
-    admin_page.environment.wait_for_mail("me@example.org", "Recovered")
+    admin_page.environment.wait_for_mail("me@example.org", "is finished")
     page.goto(f"{base}/admin/mail")
-    expect(page.get_by_text("it is done").first).to_be_visible()
+    expect(page.get_by_text("recovery finished").first).to_be_visible()
     page.goto(f"{base}/admin/archives")
-    expect(page.get_by_role("cell", name="answers").first).to_be_visible()
+    expect(page.get_by_role("cell", name="circuit breaker closed").first).to_be_visible()
     page.goto(f"{base}/admin/statistics")
     expect(page.get_by_role("heading", name="By top-level domain")).to_be_visible()
     page.goto(f"{base}/admin/history")
@@ -158,7 +158,7 @@ def test_job_is_assigned_to_a_worker(admin_page: AdminPage) -> None:
         page.goto(f"{admin_page.base}/admin/jobs/{jobs[1]}")
         worker = page.get_by_label(f"Worker for job {jobs[1]}").locator("option").nth(1).inner_text()
         page.get_by_label(f"Worker for job {jobs[1]}").select_option(worker)
-        page.get_by_role("button", name="Start there").click()
+        page.get_by_role("button", name="Assign").click()
         page.wait_for_load_state()
         expect(page.get_by_role("definition").get_by_text(worker)).to_be_visible()
         assert admin_page.waiting() == [jobs[1], jobs[0]]
@@ -174,34 +174,34 @@ def test_limits_and_takedown(admin_page: AdminPage, browser: Browser) -> None:
     page, base = admin_page.page, admin_page.base
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     page.goto(f"{base}/admin/limits")
-    page.get_by_label("Orders for one mail address in 24 hours").fill("1")
+    page.get_by_label("Jobs per email address in 24 hours").fill("1")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_have_text("It is saved.")
+    expect(page.get_by_role("status")).to_have_text("Saved.")
     number = admin_page.order("http://sub.gone.example/page")
     with browser.new_context() as context:
         visitor = context.new_page()
         mail = f"greedy{number}@example.org"
         order(visitor, base, mail)
-        expect(visitor.get_by_role("heading", level=1)).to_contain_text("look into your mail")
+        expect(visitor.get_by_role("heading", level=1)).to_contain_text("check your inbox")
         order(visitor, base, mail)
-        expect(visitor.get_by_role("alert")).to_contain_text("too many orders with this mail address")
+        expect(visitor.get_by_role("alert")).to_contain_text("Too many requests with this email address today")
         page.goto(f"{base}/admin/domains")
         page.get_by_label("Domain").fill("https://Gone.example/x")
         page.get_by_label("Reason").fill("its owner asked")
-        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_text(f"{number}: http://sub.gone.example/page")).to_be_visible()
         page.get_by_role("button", name="Yes, take it down").click()
         expect(page.get_by_role("rowheader", name="gone.example")).to_be_visible()
         assert admin_page.state(number) == "removed"
         order(visitor, base, "other@example.org", "www.gone.example")
-        expect(visitor.get_by_role("alert")).to_contain_text("its owner does not want it")
+        expect(visitor.get_by_role("alert")).to_contain_text("its owner has objected")
     refused = admin_page.environment.service.request(
         "POST", "/api/jobs", {"url": "a.gone.example", "mail": "x@example.org"}
     )
     assert (refused.status, refused.json["error"]) == (400, "url: this site is not recovered here")
-    page.get_by_role("button", name="Allow again gone.example").click()
+    page.get_by_role("button", name="Unblock gone.example").click()
     expect(page.get_by_role("rowheader", name="gone.example")).to_have_count(0)
     page.goto(f"{base}/admin/limits")
-    page.get_by_label("Orders for one mail address in 24 hours").fill("0")
+    page.get_by_label("Jobs per email address in 24 hours").fill("0")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_have_text("It is saved.")
+    expect(page.get_by_role("status")).to_have_text("Saved.")

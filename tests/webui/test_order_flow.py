@@ -47,28 +47,28 @@ def test_order_from_form_to_download(
     has_scripts = request.node.callspec.params["visitor"] != "without scripts"
     mail = f"{request.node.callspec.params['visitor'].replace(' ', '-')}@example.org"
     order(page, base, mail)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("look into your mail")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("check your inbox")
     expect(page.get_by_text(mail)).to_be_visible()
     page.goto(environment.link(mail))
     hold = ArchivePause(environment.lost, 8)
     try:
-        page.get_by_role("button", name="Yes, begin").click()
+        page.get_by_role("button", name="Confirm and start").click()
         hold.wait()
         if not has_scripts:
             assert page.locator("noscript meta[http-equiv=refresh], meta[http-equiv=refresh]").count() == 1
             page.reload()
-        expect(page.get_by_role("heading", name="Being collected from archives")).to_be_visible(timeout=20_000)
+        expect(page.get_by_role("heading", name="Recovering from web archives")).to_be_visible(timeout=20_000)
         check_width(page) if has_scripts else None
     finally:
         hold.release()
     if not has_scripts:
-        environment.wait_for_mail(mail, "Recovered")
+        environment.wait_for_mail(mail, "is finished")
         page.reload()
-    expect(page.get_by_role("heading", name="Your site is ready")).to_be_visible(timeout=20_000)
-    expect(page.get_by_text(f"{FILES} files came back. Download")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your website is ready")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(f"Recovered: {FILES} files. Download")).to_be_visible()
     if has_scripts:
         check_width(page)
-    assert environment.link(mail, "Recovered") == page.url
+    assert environment.link(mail, "is finished") == page.url
     with page.expect_download() as started:
         page.get_by_role("link", name="Download as zip").click()
     file = tmp_path / started.value.suggested_filename
@@ -87,7 +87,7 @@ def test_order_from_form_to_download(
     assert opened.locator("img").count() == 1
     opened.close()
     page.reload()
-    expect(page.get_by_text("It was downloaded on")).to_be_visible()
+    expect(page.get_by_text("Downloaded on")).to_be_visible()
 
 
 def test_status_page_without_event_stream(browser: Browser, environment: PagesEnvironment) -> None:

@@ -85,7 +85,7 @@ def test_secure_cookies_and_hsts_behind_tls(environment: PagesEnvironment, tmp_p
 def test_language_negotiation(environment: PagesEnvironment) -> None:
     """The browser's language is used unless another was selected, which is stored."""
     visitor = Visitor(environment.service)
-    assert b"zur\xc3\xbcckholen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
+    assert b"wiederherstellen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
     assert b'lang="en"' in visitor.get("/recover", Accept_Language="fr").body
     assert b'lang="de"' in visitor.get("/privacy?lang=de", Accept_Language="en").body
     assert b'lang="de"' in visitor.get("/", Accept_Language="en").body
@@ -110,7 +110,7 @@ def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
     visitor.get("/recover")
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
     page = visitor.post("/recover", form, Accept_Language="en")
-    assert (page.status, b"a host of a private network" in page.body) == (400, True)
+    assert (page.status, b"on a private network" in page.body) == (400, True)
     response = environment.service.request("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
     assert (response.status, "public site" in response.json["error"]) == (400, True)
 
@@ -122,7 +122,8 @@ def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -
     assert service.wait_until_ended(key)["state"] == "complete"
     path = f"/jobs/{key}/report"
     visitor = Visitor(service)
-    for accepted, language, phrase in (("en", "en", "came back."), ("de-CH, en;q=0.5", "de", "sind zurückgekommen.")):
+    expected = (("en", "en", "resources recovered."), ("de-CH, en;q=0.5", "de", "Dateien wiederhergestellt."))
+    for accepted, language, phrase in expected:
         response = visitor.get(path, Accept_Language=accepted)
         text = response.body.decode()
         assert (response.status, response.headers["content-language"]) == (200, language)
@@ -151,7 +152,7 @@ def test_emails_in_german(environment: PagesEnvironment) -> None:
     anonymous = Visitor(environment.service)
     link = environment.link("deutsch@example.org", "Bitte bestätigen").removeprefix(environment.service.base)
     assert link.endswith("?lang=de")
-    assert "Ja, anfangen" in anonymous.get(link).body.decode()
+    assert "Bestätigen und starten" in anonymous.get(link).body.decode()
 
 
 def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> None:

@@ -36,5 +36,5 @@ def test_templates_contain_no_text() -> None:
 def test_values_are_not_interpreted_as_patterns() -> None:
     """User input is inserted verbatim."""
     rendered = load_strings("en")("problem.throttled", span="{span} {0} %s")
-    assert rendered == "Too many attempts. Please wait {span} {0} %s."
+    assert rendered == "Too many failed logins. Try again in {span} {0} %s."
     assert load_strings("xx").language == "en"

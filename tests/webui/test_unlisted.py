@@ -60,12 +60,12 @@ def test_unlisted_archives_from_figures() -> None:
 def test_job_without_recovered_resources(service: ServiceProcess) -> None:
     """The page names the archives that could not be listed, with the reason."""
     known = finished_job_page(service, {"a": {"lists": {"done": 1}}})
-    assert "No archive that we asked has anything of it." in known
-    assert "could not be listed" not in known
+    assert "No archive that we searched has a capture of it." in known
+    assert "could not be searched" not in known
     unknown = finished_job_page(service, {"a": {"lists": {"done": 1}}, "b": {"lists": {"not-now": 1}}})
-    assert "No archive that we asked has anything" not in unknown
-    assert "These could not be listed, and may have something:" in unknown
-    assert "b: not queried, since a rate limit or block is in force" in unknown
+    assert "No archive that we searched" not in unknown
+    assert "These archives could not be searched completely and may have some:" in unknown
+    assert "b: not queried because of a rate limit or block" in unknown
 
 
 def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
@@ -79,7 +79,7 @@ def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
         assert f"{ROOT}{number}.html<" in text
         assert f"{ROOT}{number}.gif<" in text
     assert f"{ROOT}nowhere.html<" in text
-    assert f'<a href="/jobs/{key}">Back to the order</a>' in text
+    assert f'<a href="/jobs/{key}">Back to your recovery</a>' in text
     assert text.rstrip().endswith("</html>")
 
 
@@ -93,6 +93,7 @@ def test_holdings_name_failed_archives() -> None:
     template = page.get_template("order/holdings.html")
     t = Translations.load("en", "unlost.report.recovery", "unlost.webui")
     text = template.render(t=t, holdings=found)
-    assert "None of the archives that answered has a copy of this page." in text
-    assert "Archive B did not answer" in text
-    assert "No archive that we asked" in template.render(t=t, holdings=HoldingsSummary(0, None, None, (), ()))
+    assert "None of the archives that responded has a capture of this page." in text
+    assert "No response from Archive B" in text
+    text = template.render(t=t, holdings=HoldingsSummary(0, None, None, (), ()))
+    assert "No archive has a capture of this page." in text

@@ -32,7 +32,7 @@ def test_unsubscribe_and_resubscribe(environment: PagesEnvironment) -> None:
     visitor.get("/recover")
     response = visitor.post("/recover", {"url": "lost.example", "mail": mail})
     assert response.status == 400
-    assert b"wants no email" in response.body
+    assert b"has unsubscribed from our emails" in response.body
     visitor.get(link)
     assert visitor.post(f"{link}/undo", {}).status == 303
     assert service.request("POST", "/api/jobs", {**ORDER, "mail": mail}).status == 201
@@ -65,7 +65,7 @@ def test_bulk_deletion_of_unconfirmed_orders(environment: PagesEnvironment) -> N
     assert {service.status(key)["state"] for key in keys} == {"removed"}
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "a@flooding.example"}).json["key"]
     admin = log_in(service, ADMIN, ADMIN_PASSWORD)
-    assert b"Delete unconfirmed orders" in admin.get("/admin?state=pending").body
+    assert b"Delete unconfirmed jobs" in admin.get("/admin?state=pending").body
     assert admin.post("/admin/pending/delete", {"like": "x"}).status == 400
     assert admin.post("/admin/pending/delete", {"mail_domain": "flooding.example", "like": ""}).status == 303
     assert service.status(key)["state"] == "removed"

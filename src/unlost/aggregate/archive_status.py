@@ -129,19 +129,16 @@ class ArchiveStatusTracker:
 
 def _describe_routing(archive: Archive, holdings_status: HoldingsStatus | None) -> str:
     if not archive.enabled:
-        return "it is off: only if it is named"
+        return "disabled: queried only if named"
     if holdings_status is None:
-        return "it has no map: its hit rate counts"
+        return "no map: routed by hit rate"
     filters = (
         []
         if not holdings_status.filters
         else ["its filter" if holdings_status.filters == 1 else f"{holdings_status.filters} filters"]
     )
     parts = [*(["its map"] if holdings_status.map else []), *filters]
-    verb = "decides" if len(parts) == 1 and holdings_status.filters < 2 else "decide"
-    description = (
-        f"{' and '.join(parts)} {verb}" if parts else "what is known of it cannot be used: its hit rate counts"
-    )
+    description = f"routed by {' and '.join(parts)}" if parts else "map not usable: routed by hit rate"
     return "; ".join([description, *holdings_status.problems])
 
 

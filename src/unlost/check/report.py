@@ -59,7 +59,7 @@ def draw_state_columns(visits: Sequence[tuple[str, Counter[AvailabilityState]]])
                 label_text = f"{label}: {states[state]:,} {state.value}"
                 shapes.append(f'<rect class="{state.value}" {geometry}><title>{label_text}</title></rect>')
     last = describe_states(shown[-1][1]) if shown else "No visits."
-    text = f"{len(visits):,} visits; at the last: {last}"
+    text = f"{len(visits):,} visits; last visit: {last}"
     return _svg(
         "visits", "States at each visit", text, f"0 0 {10 * max(1, len(shown))} {_format_number(_HEIGHT)}", shapes
     )
@@ -97,37 +97,34 @@ def _format_number(value: float) -> str:
 
 
 STATE_TEXTS: Mapping[AvailabilityState, str] = {
-    AvailabilityState.REPLICATED: "on the web and in an archive: would come back",
-    AvailabilityState.VULNERABLE: "on the web only: would be lost with the site",
-    AvailabilityState.ENDANGERED: "gone from the web, still in an archive",
-    AvailabilityState.UNRECOVERABLE: "gone from the web, in no archive",
-    AvailabilityState.UNKNOWN: "not asked for, or not answered by all archives",
+    AvailabilityState.REPLICATED: "online and archived: recoverable",
+    AvailabilityState.VULNERABLE: "online, not archived: would be lost with the site",
+    AvailabilityState.ENDANGERED: "offline, archived: recoverable",
+    AvailabilityState.UNRECOVERABLE: "offline, not archived: lost",
+    AvailabilityState.UNKNOWN: "not queried, or not all archives responded",
 }
 """Description of each state."""
 _VERDICT_TEXTS = {
-    "soft-404": "not found, in words",
-    "parked": "parked",
-    "hijacked": "hijacked",
-    "login-wall": "behind a log-in",
-    "consent-wall": "behind something to agree to",
-    "archive-error": "an error of the archive",
-    "absent": "not there after all",
-    "error": "an error of the site",
+    "soft-404": "soft 404",
+    "parked": "parked domain",
+    "hijacked": "hijacked domain",
+    "login-wall": "login required",
+    "consent-wall": "consent required",
+    "archive-error": "error page of the archive",
+    "absent": "capture not available",
+    "error": "error page of the site",
 }
-_ADVICE_TEXTS: Mapping[Hindrance | None, tuple[str, str]] = {
-    Hindrance.ROBOTS: ("Let archives fetch what robots.txt forbids", "forbidden by robots.txt"),
-    Hindrance.NOARCHIVE: ("Take `noarchive` out of these pages or headers", "marked noarchive"),
-    Hindrance.UNLINKED: ("Link to these pages, or name them in a sitemap", "linked from no page of the site"),
-    Hindrance.QUERY: ("Give these pages addresses without a query", "with a query in their address"),
+_ADVICE_TEXTS: Mapping[Hindrance | None, str] = {
+    Hindrance.ROBOTS: "Allow archives to fetch what robots.txt disallows",
+    Hindrance.NOARCHIVE: "Remove `noarchive` from pages and headers",
+    Hindrance.UNLINKED: "Link to unlinked pages, or list them in a sitemap",
+    Hindrance.QUERY: "Use URLs without a query string",
     Hindrance.DEEP: (
-        "Bring these pages nearer to the beginning, or name them in a sitemap",
-        f"{DEEP_HOPS} links or {DEEP_PATH} path segments deep, or deeper",
+        f"Link to deep pages from the home page, or list them in a sitemap (deep: at least {DEEP_HOPS} links or "
+        f"{DEEP_PATH} path segments)"
     ),
-    Hindrance.NEW: (
-        "Keep addresses as they are: new ones need time until archives find them",
-        f"new within {NEW_DAYS} days",
-    ),
-    None: ("Hand these addresses to archives by their own forms (--save writes the list)", "in no archive"),
+    Hindrance.NEW: f"Do not change URLs: archives need time to find new ones (new: at most {NEW_DAYS} days old)",
+    None: "Submit these URLs to archives with the archives' own forms (--save writes the list)",
 }
 
 
@@ -144,23 +141,22 @@ def check_headline(score: AvailabilityScore) -> str:
     """Return the headline: how much of the site could be recovered.
 
     >>> check_headline(AvailabilityScore(100, 68, 32, 0, 0))
-    'If the site were lost now, 68 of 100 resources would come back: 68 %.'
+    'If the site were lost now, 68 of 100 resources could be recovered: 68 %.'
     >>> check_headline(AvailabilityScore(live=100, held=60, absent=10, sampled=20, hits=10))
-    'If the site were lost now, about 75 % of 100 resources would come back: between 66.9 % and 83.1 %, judged by 20.'
+    'If the site were lost now, about 75 % of 100 resources could be recovered: 66.9 % to 83.1 %, estimated from 20.'
     >>> check_headline(AvailabilityScore(live=10, held=4, absent=5, sampled=0, hits=0))[:70]
-    'If the site were lost now, between 40 % and 50 % of 10 resources would'
+    'If the site were lost now, between 40 % and 50 % of 10 resources could'
     >>> check_headline(AvailabilityScore(0, 0, 0, 0, 0))
-    'Nothing of the site is on the web.'
+    'No resource of the site is online.'
     """
     if not score.live:
-        return "Nothing of the site is on the web."
+        return "No resource of the site is online."
     low, high = score.interval or (0.0, 1.0)
     if score.share is None:
         return (
             f"If the site were lost now, between {format_percentage(low)} and {format_percentage(high)} of "
-            f"{format_count(score.live, 'resource')} would come back: of {score.unknown:,} nobody can tell, since "
-            "not all "
-            "archives answered."
+            f"{format_count(score.live, 'resource')} could be recovered. {score.unknown:,} unknown, because not all "
+            "archives responded."
         )
     if not score.unknown:
         share_text = (
@@ -168,11 +164,10 @@ def check_headline(score: AvailabilityScore) -> str:
             if score.held
             else f"none of {format_count(score.live, 'resource')}"
         )
-        return f"If the site were lost now, {share_text} would come back: {format_share(score.share)}."
+        return f"If the site were lost now, {share_text} could be recovered: {format_share(score.share)}."
     return (
         f"If the site were lost now, about {format_share(score.share)} of {format_count(score.live, 'resource')} "
-        "would come back: "
-        f"between {format_percentage(low)} and {format_percentage(high)}, judged by {score.sampled:,}."
+        f"could be recovered: {format_percentage(low)} to {format_percentage(high)}, estimated from {score.sampled:,}."
     )
 
 
@@ -182,17 +177,15 @@ def check_remarks(stats: CheckStats) -> list[str]:
     gone = stats.states[AvailabilityState.ENDANGERED], stats.states[AvailabilityState.UNRECOVERABLE]
     if any(gone):
         verb = "is" if sum(gone) == 1 else "are"
-        remarks.append(f"{sum(gone):,} more {verb} not on the web any more, of which archives have {gone[0]:,}.")
+        remarks.append(f"{sum(gone):,} more {verb} offline ({gone[0]:,} archived).")
     if stats.migrated:
-        remarks.append(f"{stats.migrated:,} would come back only in another format than they have.")
+        remarks.append(f"{stats.migrated:,} could be recovered only in another format.")
     if stats.classified:
         remarks.append(_describe_sample(stats))
     stale = stats.stale
     if stale.known:
-        text = (
-            f"Copies that are older than the page, of those whose age can be told: {stale.stale:,} of {stale.known:,}"
-        )
-        text += f", by {stale.median:.0f} days in the middle and {stale.most:.0f} at most." if stale.stale else "."
+        text = f"Captures older than the page: {stale.stale:,} of {stale.known:,} of known age"
+        text += f", by {stale.median:.0f} days (median), {stale.most:.0f} days (maximum)." if stale.stale else "."
         remarks.append(text)
     return remarks
 
@@ -200,29 +193,28 @@ def check_remarks(stats: CheckStats) -> list[str]:
 def _describe_sample(stats: CheckStats) -> str:
     """Return the result of classifying captures."""
     bad, classified, total = stats.bad.total(), stats.classified, stats.classifiable
-    text = f"Copies of {classified:,} of {format_count(total, 'page')} that archives have were looked into: "
+    text = f"Captures of {classified:,} of {format_count(total, 'archived page')} were checked: "
     if bad:
         why = ", ".join(f"{_VERDICT_TEXTS.get(word, word)} {count:,}" for word, count in stats.bad.most_common())
-        text += f"{bad:,} would not come back, for want of a good one ({why})"
+        text += f"{bad:,} without a good capture ({why})"
     else:
-        text += "all are good"
+        text += "all have a good capture"
     low, high = wilson_interval(bad, classified, total)
     if classified >= total:
         return f"{text}."
-    return f"{text}; of all, between {format_percentage(low)} and {format_percentage(high)} would not."
+    return f"{text}. Estimate for all archived pages: {format_percentage(low)} to {format_percentage(high)}."
 
 
 def describe_advice(advice: Advice) -> str:
     """Return a piece of advice as a sentence, with the number of resources that it would save.
 
     >>> describe_advice(Advice(Hindrance.ROBOTS, 12, 9))
-    'Let archives fetch what robots.txt forbids: 12 are forbidden by robots.txt, of which 9 would be saved.'
+    'Allow archives to fetch what robots.txt disallows: 12 affected, about 9 would then be archived.'
     """
-    action, condition = _ADVICE_TEXTS[advice.hindrance]
-    verb = "is" if advice.affected == 1 else "are"
+    action = _ADVICE_TEXTS[advice.hindrance]
     if advice.hindrance is None:
-        return f"{action}: {advice.affected:,} {verb} {condition}."
-    return f"{action}: {advice.affected:,} {verb} {condition}, of which {advice.saved:,} would be saved."
+        return f"{action}: {advice.affected:,} not archived."
+    return f"{action}: {advice.affected:,} affected, about {advice.saved:,} would then be archived."
 
 
 def availability_to_json(availability: ResourceAvailability) -> dict[str, object]:
@@ -361,9 +353,9 @@ def _describe_resource(availability: ResourceAvailability) -> tuple[str, str]:
     """Return the URL and a short description."""
     parts = [availability.mime]
     if availability.held:
-        parts.append(f"{availability.captures:,} copies, the last of {(availability.last_capture or '')[:8]}")
+        parts.append(f"{availability.captures:,} captures, last {(availability.last_capture or '')[:8]}")
     if availability.is_forbidden:
-        parts.append("forbidden by robots.txt")
+        parts.append("disallowed by robots.txt")
     if availability.live.is_noarchive:
         parts.append("noarchive")
     return availability.live.uri, ", ".join(parts)

@@ -355,7 +355,7 @@ _TITLES = {
     "web": "On the web",
     "group": "HTML, images, other",
     "type": "Media type",
-    "depth": "Depth of the path",
+    "depth": "Path depth",
     "folder": "Folder",
 }
 

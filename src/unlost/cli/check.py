@@ -111,14 +111,14 @@ def print_report(stats: CheckStats) -> None:
     for table in stats.tables:
         if table.name == "web":
             continue
-        heads = [table.title, "would come back", *(state.value for state in states)]
+        heads = [table.title, "recoverable", *(state.value for state in states)]
         rows = [
             (escape_unprintable(row.label), format_share(row.share), *(f"{row.states[state]:,}" for state in states))
             for row in table.rows
         ]
         lines += ["", *format_columns(heads, rows)]
     if stats.archives:
-        heads = ["archive", "resources", "only here", "copies", "stale", "days in the middle"]
+        heads = ["archive", "resources", "only here", "captures", "stale", "median days stale"]
         rows = [
             (
                 escape_unprintable(use.archive),
@@ -132,7 +132,7 @@ def print_report(stats: CheckStats) -> None:
         ]
         lines += ["", *format_columns(heads, rows)]
     if stats.advice:
-        lines += ["", "what would help most:"]
+        lines += ["", "recommendations:"]
         lines += [f"- {describe_advice(each)}" for each in stats.advice]
     write_lines([line + "\n" for line in lines])
 

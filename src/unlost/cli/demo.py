@@ -82,7 +82,7 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
                 else:
                     _print_end(pages, page_server.url, keep, waits=waits)
     if waits:
-        on_message("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
+        on_message("Stopped: archives and web page" + ("" if keep else "; all files removed"))
 
 
 def _print_line(line: str) -> None:
@@ -105,11 +105,11 @@ def _print_json(story: "DemoStory", pages: int, url: str | None, keep: Path | No
 def _print_end(pages: int, url: str, keep: Path | None, *, waits: bool) -> None:
     from unlost.demo.story import RECOVER_COMMAND  # noqa: PLC0415  start-up
 
-    _print_line(f"Served: {pages} pages of the recovered site answer on this machine")
+    _print_line(f"Web server: {pages} pages of the recovered site respond on this machine")
     if keep is not None:
-        _print_line(f"  kept: {keep / 'page' / 'index.html'}")
+        _print_line(f"  files: {keep / 'page' / 'index.html'}")
     if waits:
-        _print_line(f"See it all, original and recovered side by side: {url}")
-        _print_line("  Ctrl-C ends")
-    _print_line("Your own site, where there is a network:")
+        _print_line(f"Original and recovered site side by side: {url}")
+        _print_line("  Press Ctrl-C to stop")
+    _print_line("To recover your own site:")
     _print_line(f"  {RECOVER_COMMAND}")

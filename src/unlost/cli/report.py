@@ -177,11 +177,11 @@ def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, langua
     if printed is ReportOutput.SUMMARY:
         print_summary(stats, report_strings(language))
     if not _is_list(printed) and not stats.total:
-        say(f"{recovery}: nothing has come back yet: `unlost recover` goes on", level="note")
+        say(f"{recovery}: nothing has been recovered yet: run `unlost recover` again to resume", level="note")
     if files.html is not None:
         say(f"the report is in {files.html}", level="info")
     if printed is ReportOutput.SUMMARY and stats.recovered:
-        say_next(f"{command_line('export', recovery, '-o', 'SITE')} makes a site of what came back")
+        say_next(f"{command_line('export', recovery, '-o', 'SITE')} writes the recovered site")
 
 
 def _is_list(printed: ReportOutput) -> bool:

@@ -53,9 +53,9 @@ def print_survey(watched: WatchedSite) -> None:
     """Print the results of all visits of a site."""
     lines = [escape_unprintable(watched.url), *survey_remarks(watched.survey)]
     for loss in watched.losses:
-        over = "" if loss.over is None else f", there again {dates.to_local(loss.over)}"
+        over = "" if loss.over is None else f", back online {dates.to_local(loss.over)}"
         words = f"{describe_health(loss.kind)} ({escape_unprintable(loss.reason)})"
-        lines.append(f"lost since {dates.to_local(loss.since)}, noticed {dates.to_local(loss.noticed)}{over}: {words}")
+        lines.append(f"lost since {dates.to_local(loss.since)}, detected {dates.to_local(loss.noticed)}{over}: {words}")
     lines += [
         "",
         *format_columns(
@@ -262,7 +262,7 @@ class WatchRun:
             since = dates.to_local(loss.since)
             say(f"{visited.url}: lost since {since}: {describe_health(loss.kind)} ({loss.reason})", level="warning")
         elif loss is not None:
-            say(f"{visited.url}: it is there again", level="info")
+            say(f"{visited.url}: back online", level="info")
         if visited.hook_error is not None:
             say(f"--on-loss: {visited.hook_error}", level="error")
         say_unanswered(visited.check)

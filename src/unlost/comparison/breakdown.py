@@ -124,7 +124,7 @@ def breakdowns(comparison: Comparison) -> tuple[BreakdownTable, ...]:
         BreakdownTable(
             "type", "Media type", _most_frequent(rows(lambda group: _mime(group)[:_MAX_LABEL_LENGTH])), True
         ),
-        BreakdownTable("depth", "Depth of the path", _in_order(rows(lambda group: group.depth), _DEPTHS)),
+        BreakdownTable("depth", "Path depth", _in_order(rows(lambda group: group.depth), _DEPTHS)),
         BreakdownTable("query", "Query", _in_order(rows(lambda group: group.query), _QUERIES)),
         BreakdownTable("age", "Age", _in_order(rows(lambda group: group.age), _ALL_AGES)),
     )

@@ -13,39 +13,39 @@ from unlost.report.format import format_count, format_share
 from unlost.report.html_templates import make_template_environment
 
 LEVEL_TEXTS = {
-    "s1": "Everything that differs is minded: changed, missing and added alike.",
-    "s2": "Changed and missing are minded, added is not.",
-    "s3": "The same, but a text that is almost identical counts as unchanged.",
-    "s4": "Only what is missing is minded.",
-    "s5": "The same, but what an archive is known to hold counts as recovered, though it was not fetched.",
+    "s1": "Counts changed, missing and added resources.",
+    "s2": "Ignores added resources.",
+    "s3": "Like s2, but almost identical texts count as unchanged.",
+    "s4": "Counts only missing resources.",
+    "s5": "Like s4, but resources that an archive is known to hold count as recovered even if they were not fetched.",
 }
 """Description of each level of success."""
 UNREAD_REASONS = {
-    "damaged": "the document is damaged",
-    "encrypted": "the document is encrypted",
-    "no-ghostscript": "PostScript is read through Ghostscript, which is not installed",
-    "no-text": "the copy is of a kind that has no text",
-    "no-words": "there is no word in either, as in scanned pages",
-    "too-big": "it is too big",
-    "too-long": "reading the document took too long",
-    "unreadable": "the file was changed meanwhile, or is deflated in a WACZ: take it out of the ZIP",
+    "damaged": "damaged document",
+    "encrypted": "encrypted document",
+    "no-ghostscript": "PostScript requires Ghostscript, which is not installed",
+    "no-text": "the recovered resource is not a text",
+    "no-words": "neither document contains words (for example, scanned pages)",
+    "too-big": "too large",
+    "too-long": "reading the document timed out",
+    "unreadable": "the file was modified during the comparison, or is compressed in a WACZ: extract it",
 }
 """Description of each error code of `TextSimilarity`."""
 SKIP_REASONS = {
-    "beside-hosts": ("file beside the folders of hosts", "files beside the folders of hosts"),
-    "cut": ("copy that breaks off", "copies that break off"),
-    "error": ("error", "errors"),
-    "foreign-scheme": ("record of something that is no web page", "records of something that is no web page"),
+    "beside-hosts": ("file outside of the host folders", "files outside of the host folders"),
+    "cut": ("truncated capture", "truncated captures"),
+    "error": ("error response", "error responses"),
+    "foreign-scheme": ("record that is not of HTTP", "records that are not of HTTP"),
     "link": ("link to another file", "links to other files"),
-    "no-address": ("file or record without an address", "files or records without an address"),
-    "no-body": ("answer without a body", "answers without a body"),
-    "no-status": ("answer without a status", "answers without a status"),
-    "not-modified": ("answer that nothing was modified", "answers that nothing was modified"),
+    "no-address": ("file or record without a URL", "files or records without a URL"),
+    "no-body": ("response without a body", "responses without a body"),
+    "no-status": ("response without a status", "responses without a status"),
+    "not-modified": ("304 Not Modified response", "304 Not Modified responses"),
     "redirect": ("redirect", "redirects"),
-    "revisit-without-body": ("repetition of a copy that is not there", "repetitions of copies that are not there"),
-    "server-file": ("file for web servers", "files for web servers"),
+    "revisit-without-body": ("revisit of a missing capture", "revisits of missing captures"),
+    "server-file": ("web server configuration file", "web server configuration files"),
     "special-file": ("device or pipe", "devices or pipes"),
-    "unreadable": ("file that cannot be read", "files that cannot be read"),
+    "unreadable": ("unreadable file", "unreadable files"),
 }
 """Descriptions of files and records that are not resources of a site, by reason: singular and plural."""
 
@@ -58,10 +58,10 @@ def describe_skipped(reason: str, count: int) -> str:
         count: Number of files or records.
 
     >>> describe_skipped("redirect", 3), describe_skipped("cut", 1), describe_skipped("request", 2)
-    ('3 redirects', '1 copy that breaks off', '2 records of the type request')
+    ('3 redirects', '1 truncated capture', '2 records of type request')
     """
     if reason not in SKIP_REASONS:
-        return f"{format_count(count, 'record')} of the type {reason}"
+        return f"{format_count(count, 'record')} of type {reason}"
     return f"{count:,} {SKIP_REASONS[reason][count != 1]}"
 
 
@@ -69,13 +69,13 @@ def comparison_headline(counts: ResourceCounts) -> str:
     """Return the headline: how much of the site was recovered.
 
     >>> comparison_headline(ResourceCounts(identical=20, changed=48, missing=32, added=1))
-    '68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing. 1 more was added.'
+    '68 of 100 resources recovered: 20 unchanged, 48 changed. 32 missing. 1 added.'
     >>> comparison_headline(ResourceCounts(identical=1))
-    '1 of 1 resource came back, unchanged.'
+    '1 of 1 resource recovered, unchanged.'
     >>> comparison_headline(ResourceCounts(missing=7, added=2))
-    'None of 7 resources came back. 2 more were added.'
+    '0 of 7 resources recovered. 2 added.'
     """
-    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {format_count(counts.original, 'resource')} came back"
+    text = f"{counts.back:,} of {format_count(counts.original, 'resource')} recovered"
     if not counts.original:
         text = "The original has no resources"
     elif counts.back and not counts.changed:
@@ -85,9 +85,9 @@ def comparison_headline(counts: ResourceCounts) -> str:
     elif counts.back:
         text += f": {counts.identical:,} unchanged, {counts.changed:,} changed"
     if counts.missing and counts.back:
-        text += f". {counts.missing:,} {'is' if counts.missing == 1 else 'are'} missing"
+        text += f". {counts.missing:,} missing"
     if counts.added:
-        text += f". {counts.added:,} more {'was' if counts.added == 1 else 'were'} added"
+        text += f". {counts.added:,} added"
     return text + "."
 
 
@@ -98,15 +98,14 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     if comparison.changed_texts:
         share = f"{comparison.similar:,} of {format_count(comparison.changed_texts, 'changed text')}"
         verb = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
-        remarks.append(f"{share} {verb} almost identical (at least {percent} % of what they say is the same).")
+        remarks.append(f"{share} {verb} almost identical (at least {percent} % of the text is the same).")
     if comparison.migrated:
-        remarks.append(f"{comparison.migrated:,} came back in another format than they had.")
+        remarks.append(f"{comparison.migrated:,} recovered in another format.")
     if comparison.held:
-        count = comparison.held
-        remarks.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
+        remarks.append(f"{comparison.held:,} of the missing resources known to be archived.")
     if comparison.efficiency is not None and comparison.efficiency_without_added is not None:
         remarks.append(
-            f"{format_count(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
+            f"{format_count(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources per request, "
             f"{comparison.efficiency_without_added:.2f} without added ones."
         )
     return remarks
@@ -122,20 +121,20 @@ def describe_diagram(counts: ResourceCounts) -> str:
     """Return the diagram as text, for screen readers.
 
     >>> describe_diagram(ResourceCounts(2, 2, 2, 1))
-    'Identical 2, changed 2, missing 2 (the hole), added 1 (the crust). Equal areas stand for ...'
+    'Identical 2, changed 2, missing 2 (hole), added 1 (outer ring). Areas are ...'
     """
     parts = (
-        f"Identical {counts.identical:,}, changed {counts.changed:,}, missing {counts.missing:,} (the hole), "
-        f"added {counts.added:,} (the crust)"
+        f"Identical {counts.identical:,}, changed {counts.changed:,}, missing {counts.missing:,} (hole), "
+        f"added {counts.added:,} (outer ring)"
     )
-    return f"{parts}. Equal areas stand for equal numbers of resources."
+    return f"{parts}. Areas are proportional to the number of resources."
 
 
 def reconstruction_diagram(counts: ResourceCounts) -> str:
     """Return the reconstruction diagram as an SVG element. The same counts give the same bytes.
 
     A disc stands for the original: its hole for missing resources, the dark sector for changed and the light one for
-    identical ones. The crust around the disc stands for added resources. All areas are proportional to the number of
+    identical ones. The ring around the disc stands for added resources. All areas are proportional to the number of
     resources. Shapes have the classes `identical`, `changed`, `added` and `missing`.
     """
     total = counts.original + counts.added
@@ -269,9 +268,9 @@ def _describe_resource(each: ComparedResource) -> str:
     """Return a short description of a resource."""
     parts = [each.mime]
     if each.held:
-        parts.append("held by an archive")
+        parts.append("archived, but not fetched")
     if each.migrated:
-        parts.append(f"came back as {(each.recovered and each.recovered.mime) or 'another format'}")
+        parts.append(f"recovered as {(each.recovered and each.recovered.mime) or 'another format'}")
     if each.similarity is not None:
         if each.similarity.share is None:
             parts.append(f"text not compared: {each.similarity.reason}")

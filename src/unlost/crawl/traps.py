@@ -73,7 +73,7 @@ class TrapDetector:
         """Return why a name is part of a trap, as text for users; otherwise count it and return None.
 
         >>> TrapDetector().check("example.com/a/b/a/b/a/b/c"), TrapDetector().check("example.com/a/b")
-        ('its path repeats itself', None)
+        ('path repeats itself', None)
         """
         if (reason := endless_path_reason(name)) is not None:
             return reason
@@ -83,16 +83,16 @@ class TrapDetector:
         # Shapes of pages contain a question mark, those of folders do not, so they cannot be equal.
         folder_shape = path_shape.rpartition("/")[0]
         return self._count(
-            (hash(page_shape), self._max_similar, "alike"),
+            (hash(page_shape), self._max_similar, "of the same shape"),
             (hash(folder_shape), self._max_in_folder, "in one folder"),
         )
 
     def _count(self, *kinds: tuple[int, int, str]) -> str | None:
         for key, most, what in kinds:
             if self._counts.get(key, 0) >= most:
-                return f"more than {most:,} unlisted addresses {what}"
+                return f"more than {most:,} unlisted URLs {what}"
         if len(self._counts) + sum(key not in self._counts for key, _, _ in kinds) > self._max_shapes:
-            return f"more than {self._max_shapes:,} kinds of unlisted addresses"
+            return f"more than {self._max_shapes:,} shapes of unlisted URLs"
         for key, _, _ in kinds:
             self._counts[key] = self._counts.get(key, 0) + 1
         return None
@@ -102,14 +102,14 @@ def endless_path_reason(name: str) -> str | None:
     """Return why a name alone shows that it is part of a trap, as text for users; None if it does not.
 
     >>> endless_path_reason("example.com/a/b/a/b/a/b/c"), endless_path_reason("example.com/a/b")
-    ('its path repeats itself', None)
+    ('path repeats itself', None)
     """
     if len(name) > MAX_URL_CHARS:
         return f"longer than {MAX_URL_CHARS:,} characters"
     segments = name.partition("?")[0].split("/")[1:]
     if len(segments) > MAX_PATH_SEGMENTS:
         return f"more than {MAX_PATH_SEGMENTS} folders deep"
-    return "its path repeats itself" if _has_repeated_segments(segments) else None
+    return "path repeats itself" if _has_repeated_segments(segments) else None
 
 
 def url_shape(path: str) -> str:

@@ -67,9 +67,9 @@ class CrawlVisit:
             name: Display name of the archive.
 
         >>> CrawlVisit("a", "20120304000000", 3, 2, 1).describe("A")
-        'A, 2012-03-04: 3 copies, 2 taken, 1 rejected'
+        'A, 2012-03-04: 3 captures, 2 used, 1 rejected'
         """
-        parts = [f"{self.held} {'copy' if self.held == 1 else 'copies'}", f"{self.taken} taken"]
+        parts = [f"{self.held} {'capture' if self.held == 1 else 'captures'}", f"{self.taken} used"]
         parts += [f"{self.rejected} rejected"] if self.rejected else []
         return f"{name}, {format_day(self.date)}: {', '.join(parts)}"
 
@@ -107,14 +107,14 @@ def render_crawl_timeline(visits: list[CrawlVisit], names: Mapping[str, str], en
         )
     end = scale.at(_fractional_year(ended))
     shapes.append(f'<path class="end" d="M{end} {_TOP - 4}V{bottom}"/>')
-    shapes.append(f'<text x="{end}" y="14" text-anchor="middle" {_FONT}>the site ended</text>')
+    shapes.append(f'<text x="{end}" y="14" text-anchor="middle" {_FONT}>site offline</text>')
     shapes += [
         _visit_disc(each, scale.at(_fractional_year(each.date)), rows[each.archive], names[each.archive])
         for each in visits
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" '
-        f'aria-labelledby="times-title times-text"><title id="times-title">Time line</title>'
+        f'aria-labelledby="times-title times-text"><title id="times-title">Timeline</title>'
         f'<desc id="times-text">{escape("; ".join(each.describe(names[each.archive]) for each in visits))}</desc>'
         f"{''.join(shapes)}</svg>"
     )
@@ -209,7 +209,7 @@ def write_pages(story: DemoStory) -> Path:
             environment.get_template("pair.html").render(pair=pair, sides=sides),
         )
     _write_html(folder / _GONE_PAGE, environment.get_template("gone.html").render())
-    names = "the site as it was", story.recovery.name
+    names = "the original site", story.recovery.name
     _write_html(folder / "comparison.html", render_comparison_page(story.comparison, *names))
     _write_html(folder / "index.html", render_demo_page(story))
     return folder / "index.html"
@@ -275,8 +275,8 @@ def _types_table(story: DemoStory) -> ReportTable:
          f"{row.missing}")
         for row in breakdowns(story.comparison)[0].rows
     ]  # fmt: skip
-    heads = ("type", "original", "came back", "share", "unchanged", "changed", "missing")
-    return ReportTable("What came back, by type", heads, rows)
+    heads = ("type", "original", "recovered", "share", "unchanged", "changed", "missing")
+    return ReportTable("Recovered resources by type", heads, rows)
 
 
 def _archives_table(story: DemoStory) -> ReportTable:
@@ -289,10 +289,10 @@ def _archives_table(story: DemoStory) -> ReportTable:
         for each in story.holdings
     ]  # fmt: skip
     heads = (
-        "archive", "copies", "addresses", "index, bytes", "map, bytes", "asked by the aggregator", "not asked",
-        "gave to the recovery", "copies rejected", "requests of the recovery",
+        "archive", "captures", "URLs", "index bytes", "map bytes", "aggregator requests", "requests saved",
+        "resources recovered", "captures rejected", "recovery requests",
     )  # fmt: skip
-    return ReportTable("What each archive has, was asked and gave", heads, rows)
+    return ReportTable("Holdings and requests by archive", heads, rows)
 
 
 def _visits_table(story: DemoStory, visits: list[CrawlVisit]) -> ReportTable:
@@ -301,7 +301,7 @@ def _visits_table(story: DemoStory, visits: list[CrawlVisit]) -> ReportTable:
         for each in visits
     ]
     return ReportTable(
-        "The same in numbers", ("day", "archive", "copies", "taken", "rejected"), rows, "", frozenset({0, 1})
+        "Captures by date", ("date", "archive", "captures", "used", "rejected"), rows, "", frozenset({0, 1})
     )
 
 

@@ -248,8 +248,8 @@ def _isolated_home(folder: Path) -> Iterator[None]:
 def _write_original(site: LostSite, folder: Path, on_message: MessageCallback) -> Path:
     """Write the final version of the site as a WARC and as an export for viewing; return the WARC."""
     captures = [(resource.url, site.ended, response) for resource, response in site.final_resources()]
-    on_message(f"A site is lost: {site.url}, {len(captures)} addresses, on {format_day(site.ended)}")
-    on_message("  pages, pictures, style sheets, a PDF, a program with query strings; all of it made up")
+    on_message(f"Lost website: {site.url}, {len(captures)} URLs, offline since {format_day(site.ended)}")
+    on_message("  Synthetic content: pages, images, style sheets, a PDF, a script with query strings")
     warc = write_site_warc(folder / "original", captures, site.ended)
     # The original is exported by the same code as the recovered site, so that they differ in content only.
     archive = Archive("original", "The site itself", ArchiveKind.FILES, folder=str(warc.parent))
@@ -261,9 +261,9 @@ def _write_original(site: LostSite, folder: Path, on_message: MessageCallback) -
 
 def _write_archives(site: LostSite, folder: Path, on_message: MessageCallback) -> tuple[DemoHoldings, ...]:
     holdings = write_holdings(site, folder)
-    on_message("Three archives have parts of it, from different times: WARCs and their indexes are written")
+    on_message("Three archives with captures from different dates: WARC files and indexes written")
     for each in holdings:
-        copies = f"{each.captures} copies of {each.urls} addresses"
+        copies = f"{each.captures} captures of {each.urls} URLs"
         on_message(f"  {each.name}: {copies}, WARC {_file_size(each.warc)}, index {_file_size(each.index)}")
     return holdings
 
@@ -273,8 +273,8 @@ def _run_archives(
     site: LostSite, holdings: tuple[DemoHoldings, ...], pywb: Path | None, on_message: MessageCallback
 ) -> Iterator[Mapping[str, Archive]]:
     """Run the archives and report how they are served."""
-    served_by = "the package itself: real HTTP, real Memento, no pywb" if pywb is None else f"three pywb ({pywb})"
-    on_message(f"They answer on this machine, run by {served_by}")
+    served_by = "the built-in server (HTTP, Memento; no pywb)" if pywb is None else f"three pywb instances ({pywb})"
+    on_message(f"Archives on this machine, run by {served_by}")
     archive_servers: AbstractContextManager[Mapping[str, Archive]] = (
         run_fake_archives(site) if pywb is None else run_pywb_archives(pywb, holdings)
     )
@@ -286,9 +286,9 @@ def _run_archives(
 
 def _build_maps(holdings: tuple[DemoHoldings, ...], on_message: MessageCallback) -> None:
     build_maps(holdings)
-    on_message("Each publishes a map of what it holds")
+    on_message("MementoMap of each archive")
     for each in holdings:
-        on_message(f"  {each.name}: {_file_size(each.map)}, of an index of {_file_size(each.index)}")
+        on_message(f"  {each.name}: {_file_size(each.map)}, index {_file_size(each.index)}")
 
 
 def _measure_routing(
@@ -301,17 +301,17 @@ def _measure_routing(
     urls = [resource.url for resource in site.resources]
     maps = {each.id: each.map for each in holdings}
     routing = measure_routing(archives, maps, urls, folder)
-    on_message(f"An aggregator with these maps is asked for all {routing.urls} addresses that the site ever had")
-    on_message(f"  {format_count(routing.requests, 'request')} sent, {routing.saved} not sent thanks to maps")
-    same = "the same as" if routing.found == routing.found_by_all else f"and {routing.found_by_all}"
-    on_message(f"  {routing.found} copies found, {same} with everybody asked for everything")
+    on_message(f"Aggregator: all {routing.urls} URLs of the site are looked up with these maps")
+    on_message(f"  {format_count(routing.requests, 'request')} sent, {routing.saved} saved by the maps")
+    same = "the same as" if routing.found == routing.found_by_all else f"{routing.found_by_all}"
+    on_message(f"  {routing.found} captures found, {same} without maps")
     if routing.failed:
-        on_message(f"  {routing.failed} answers did not come")
+        on_message(f"  {format_count(routing.failed, 'request')} failed")
     return routing
 
 
 def _recover_site(site: LostSite, archives: Mapping[str, Archive], folder: Path, on_message: MessageCallback) -> None:
-    on_message(f"The site is recovered from all three, as `unlost recover {site.url}` does it")
+    on_message(f"Recovery from all three archives, as with `unlost recover {site.url}`")
     # The story compares with the original, where an error page would count as a page that came back changed.
     recovery = recover(site.url, folder, archives=archives.values(), contact="demo@example.org", drop_rejected=True)
     counts, run = recovery.counts(), recovery.run
@@ -324,14 +324,15 @@ def _report_missing_and_rejected(
 ) -> None:
     verdict = partial(report_strings("en").word, "verdict")
     for each in rejected:
-        on_message(f"  rejected: {each.uri} of {format_day(each.datetime)} in {each.archive}: {verdict(each.kind)}")
+        captured = f"captured {format_day(each.datetime)} by {each.archive}"
+        on_message(f"  rejected: {each.uri}, {captured}: {verdict(each.kind)}")
     for resource in missing:
         on_message(f"  missing: {resource.uri}")
 
 
 def _compare_sites(original: Path, recovery: Path, on_message: MessageCallback) -> Comparison:
     comparison = compare(original, recovery)
-    on_message(f"Compared with the original: {comparison_headline(comparison.counts)}")
+    on_message(f"Comparison with the original: {comparison_headline(comparison.counts)}")
     for row in breakdowns(comparison)[0].rows:
         on_message(
             f"  {row.label}: {format_share(row.share)} ({row.recovered} of {row.original}), {row.identical} unchanged"
@@ -350,9 +351,9 @@ def _export_site(recovery: Path, folder: Path, on_message: MessageCallback) -> E
     recovered.export(wacz)
     recovered.report(folder / "page" / "report")
     on_message(
-        f"Exported: {format_count(exported.files, 'file')} that work offline, with rules for servers, and {wacz.name}"
+        f"Export: {format_count(exported.files, 'file')} for offline use, web server configuration, and {wacz.name}"
     )
-    on_message(f"  {exported.links['file']} links lead to files, {exported.links['missing']} to what is missing")
+    on_message(f"  {exported.links['file']} links to recovered files, {exported.links['missing']} to missing ones")
     return exported
 
 

@@ -47,7 +47,7 @@ _CHECKPOINT_SECONDS = 15.0
 """Interval of checkpoints. A crash loses only listings and requests since the last one; captures are in the WARCs."""
 _MAX_RATE_LIMIT_WAIT_SECONDS = 900.0  # maximum wait for a rate limit; daily quotas and blocks end a round at once
 _MAX_REMAINING_SHARE = 0.1  # of all resources; with more left, the job is queued again instead of offered
-_RETRY_REMARK = "the rest is retried in the background"
+_RETRY_REMARK = "missing resources are retried in the background"
 _MAX_ROUNDS = 3  # rounds without anything new until a job is complete although some archives still fail
 _POLL_SECONDS = 1.0  # interval of polls for a job
 _HEARTBEAT_SECONDS = 20.0
@@ -398,10 +398,10 @@ def _load_figures(folder: Path) -> Mapping[str, object]:
 
 def summarize_open_issues(result: RecoveryRunResult) -> str:
     """Return a remark for the owner about archives that failed or were not completely queried."""
-    parts = [f"{name} gave no whole list" for name in result.unlisted]
+    parts = [f"{name}: incomplete listing" for name in result.unlisted]
     if result.failed:
-        parts.append(f"{result.failed} resources may be had another time, since archives failed")
-    parts += [f"{name} could not be asked for all" for name in result.suspended]
+        parts.append(f"{result.failed} resources missing because archives failed")
+    parts += [f"{name}: queries not completed" for name in result.suspended]
     return "; ".join(parts)
 
 

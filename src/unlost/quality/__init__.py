@@ -16,7 +16,7 @@ Imports `html` and the Rust core. It must not import `archives`, `recovery` or a
 >>> body = b"<title>Error 404</title>Page not found"
 >>> page = PageResponse("http://a.example/b.html", "20140102030405", 200, "text/html", body)
 >>> classify_page(page)
-PageVerdict(kind=<VerdictKind.SOFT_404: 'soft-404'>, reason='its title or heading says "error 404"')
+PageVerdict(kind=<VerdictKind.SOFT_404: 'soft-404'>, reason='title or heading contains "error 404"')
 >>> classify_page(PageResponse("http://a.example/", "20140102030405", 200, "text/html", b"<title>A</title>Who we are"))
 """
 

@@ -144,7 +144,7 @@ def _match_defacement(page: ParsedPage, text: str, earlier: Sequence[ReferencePa
         or any(_DEFACEMENT.search(known.text) for known in earlier)
     ):
         return None
-    return f"it says {quote_text(signature[0])}"
+    return f"contains {quote_text(signature[0])}"
 
 
 def _match_topic_shift(page: ParsedPage, text: str, earlier: Sequence[ReferencePage]) -> str | None:
@@ -165,7 +165,7 @@ def _match_topic_shift(page: ParsedPage, text: str, earlier: Sequence[ReferenceP
         and distinct >= _MIN_SPAM_WORDS
         and share > _MIN_SPAM_GROWTH * topic_share(earlier_text, topic)
     ):
-        return f"it is about {topic}, and the site was not before"
+        return f"about {topic}, unlike earlier captures of the site"
     # Pages of one site may have any topics, so only an earlier page at the same URL is evidence.
     is_same_page = any(page_identity(known.uri) == page_identity(page.response.uri) for known in earlier)
     has_enough_words = len(earlier) > 1 and min(fewest, 2 * len(words), 2 * len(earlier_words)) >= _ENOUGH_WORDS
@@ -173,8 +173,8 @@ def _match_topic_shift(page: ParsedPage, text: str, earlier: Sequence[ReferenceP
         return None
     script = detect_script(text)
     if script != detect_script(earlier_text):
-        return f"nothing of what all pages had is left, and its script is another ({script})"
-    return "nothing of what all pages had is left, and almost no word of what they were about"
+        return f"nothing in common with earlier pages, and another script ({script})"
+    return "nothing in common with earlier pages, and almost none of their words"
 
 
 def _constant_words(earlier: Sequence[ReferencePage], words: Counter[str]) -> set[str]:

@@ -55,9 +55,9 @@ def _match_provider_mark(page: ParsedPage, matches: _SectionMatches) -> str | No
     if not any(map(_all_phrases, matches.values())) and page.text_length >= _SMALL_LENGTH:
         return None
     if phrases := load_phrases("parked", "disclaimer").find_in(page.lines).phrases:
-        return f"it says {quote_text(phrases[0])}"
+        return f"contains {quote_text(phrases[0])}"
     mark = next((each.decode() for each in _PROVIDER_MARKS if each in page.lowercase_body), None)
-    return None if mark is None else f"it comes from {quote_text(mark)}"
+    return None if mark is None else f"served by {quote_text(mark)}"
 
 
 def _match_phrases(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) -> str | None:
@@ -75,9 +75,9 @@ def _match_phrases(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) 
             section != "sale" or not page.prose_length_without(line_matches)
         )
         if (is_topic and (is_own or has_others or is_whole_page)) or (line_matches.phrases and is_likely):
-            return f"it says {quote_text(_all_phrases(matches[section])[0])}"
+            return f"contains {quote_text(_all_phrases(matches[section])[0])}"
     if is_own and matches["offer"][0].max_share() >= 0.3:
-        return f"it says {quote_text(matches['offer'][0].phrases[0])}"
+        return f"contains {quote_text(matches['offer'][0].phrases[0])}"
     return None
 
 
@@ -90,18 +90,18 @@ def _match_link_farm(page: ParsedPage, matches: _SectionMatches) -> str | None:
     foreign = sum(link.hostname != page.uri.hostname for link in links)
     if len(paths) > 6 and foreign <= 0.7 * len(links):
         return None
-    return f"it is a list of advertising: {quote_text(matches['advertising'][1].phrases[0])}"
+    return f"list of advertising links: {quote_text(matches['advertising'][1].phrases[0])}"
 
 
 def _match_placeholder(page: ParsedPage, matches: _SectionMatches, *, is_own: bool) -> str | None:
     """Match default pages of web servers and hosters."""
     title_matches, line_matches = matches["hosting"]
     if (title_matches.max_share() >= 0.5 or line_matches.max_share() >= 0.4) and len(page.lines) <= _SOME_LINES:
-        return f"nothing was put there yet: {quote_text(_all_phrases(matches['hosting'])[0])}"
+        return f"no content yet: {quote_text(_all_phrases(matches['hosting'])[0])}"
     title_matches, line_matches = matches["soon"]
     is_whole_page = len(page.lines) <= 3 and page.text_length < 120 and line_matches.max_share() >= 0.4
     if is_whole_page or (is_own and len(page.lines) <= 6 and title_matches.max_share() >= 0.4):
-        return f"nothing was put there yet: {quote_text(_all_phrases(matches['soon'])[0])}"
+        return f"no content yet: {quote_text(_all_phrases(matches['soon'])[0])}"
     return None
 
 

@@ -87,11 +87,11 @@ def _match_reference_pages(page: ParsedPage) -> str | None:
     if page.is_root:
         return None
     if random is not None and random.text.strip() and _is_alike(page, random):
-        return "the site answers the same for addresses that never were"
+        return "same response as for nonexistent URLs"
     earlier = [known for known in page.context.earlier if page_identity(known.uri) == page_identity(page.response.uri)]
     has_changed = earlier and all(text_resemblance(page.text, known.text, 3) < 0.5 for known in earlier)
     if home is not None and has_changed and text_weight(home.text) > _EMPTY_LENGTH and _is_alike(page, home):
-        return "it is the home page, where another page was"
+        return "home page instead of the requested page"
     return None
 
 
@@ -129,9 +129,9 @@ def _match_phrases(page: ParsedPage) -> str | None:
             ((share, page.title_and_headings[line]) for line, share in title_matches.shares.items()), default=(0.0, "")
         )[1]
         return (
-            f"its title or heading says {quote_text(line)}"
+            f"title or heading contains {quote_text(line)}"
             if line
-            else f"it says {quote_text(line_matches.phrases[0])}"
+            else f"contains {quote_text(line_matches.phrases[0])}"
         )
     is_small = page.text_length < _TINY_LENGTH and len(page.lines) <= _FEW_LINES
     is_framed = len(page.own_lines) <= 3 < len(page.raw_lines)
@@ -142,7 +142,7 @@ def _match_phrases(page: ParsedPage) -> str | None:
     is_sure = len(hints.phrases) > 1 or is_whole_page or _is_unambiguous(page, line_matches)
     if prose < _MAX_PROSE and line_matches.phrases and is_sure and (is_topic or is_small or is_framed):
         line = max((share, page.lines[line]) for line, share in line_matches.shares.items())[1]
-        return f"it says little but {quote_text(line)}"
+        return f"little text except {quote_text(line)}"
     return None
 
 
@@ -179,9 +179,7 @@ def _match_stack_trace(page: ParsedPage) -> str | None:
         return None
     lines = [text_weight(line) for line in page.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
     return (
-        f"a program broke down: {quote_text(message[0])}"
-        if sum(lines) < _MAX_PROSE_TITLED and len(page.lines) <= 40
-        else None
+        f"program error: {quote_text(message[0])}" if sum(lines) < _MAX_PROSE_TITLED and len(page.lines) <= 40 else None
     )
 
 
@@ -190,7 +188,7 @@ def _match_home_redirect(page: ParsedPage) -> str | None:
     target = page.redirect_target
     if target is None or page.is_root or page.text_length > _EMPTY_LENGTH:
         return None
-    return f"it only leads to {quote_text(target.geturl())}" if _is_home_or_error(target) else None
+    return f"only redirects to {quote_text(target.geturl())}" if _is_home_or_error(target) else None
 
 
 def _redirects_within_site(page: ParsedPage) -> bool:

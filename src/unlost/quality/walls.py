@@ -46,7 +46,7 @@ def detect_login_wall(page: ParsedPage) -> PageVerdict | None:
         or (is_stated and len(line_matches.phrases) > 1)
         or (is_topic and is_short)
     ):
-        return PageVerdict(VerdictKind.LOGIN_WALL, f"it asks who is there: {quote_text(phrases[0])}")
+        return PageVerdict(VerdictKind.LOGIN_WALL, f"requires a login: {quote_text(phrases[0])}")
     return None
 
 
@@ -69,9 +69,9 @@ def _match_challenge(page: ParsedPage) -> str | None:
     is_stated = len(line_matches.phrases) > 1 or is_topic
     mark = next((each.decode() for each in _CHALLENGE_MARKS if each in page.lowercase_body), None)
     if mark and (line_matches.phrases or not page.lines):
-        return f"it checks who asks: {quote_text((*title_matches.phrases, *line_matches.phrases, mark)[0])}"
+        return f"checks the visitor: {quote_text((*title_matches.phrases, *line_matches.phrases, mark)[0])}"
     if is_stated and is_short and line_matches.max_share() >= 0.3:
-        return f"it checks who asks: {quote_text((*title_matches.phrases, *line_matches.phrases)[0])}"
+        return f"checks the visitor: {quote_text((*title_matches.phrases, *line_matches.phrases)[0])}"
     return None
 
 
@@ -81,7 +81,7 @@ def _match_age_gate(page: ParsedPage) -> str | None:
     title_matches, line_matches = age.find_in(page.title_and_headings), age.find_in(page.lines)
     is_topic = title_matches.max_share() >= 0.4 or line_matches.max_share() >= 0.5
     if is_topic and page.prose_length_without(line_matches, consent.find_in(page.lines)) < _MAX_WALL_PROSE / 2:
-        return f"it asks how old one is: {quote_text((*title_matches.phrases, *line_matches.phrases)[0])}"
+        return f"age verification: {quote_text((*title_matches.phrases, *line_matches.phrases)[0])}"
     return None
 
 
@@ -97,7 +97,7 @@ def _match_consent(page: ParsedPage) -> str | None:
         and matched_length >= 0.5 * total_length
         and len(page.lines) <= 60
     ):
-        return f"it wants consent first: {quote_text(max(matches.phrases, key=len))}"
+        return f"requires consent: {quote_text(max(matches.phrases, key=len))}"
     return None
 
 
@@ -106,7 +106,9 @@ def detect_archive_error(page: ParsedPage) -> PageVerdict | None:
     if page.is_long or "archive" in (page.uri.hostname or ""):
         return None
     phrase = _match_archive_phrases(page) or _match_archive_name(page)
-    return None if phrase is None else PageVerdict(VerdictKind.ARCHIVE_ERROR, f"an archive says {quote_text(phrase)}")
+    if phrase is None:
+        return None
+    return PageVerdict(VerdictKind.ARCHIVE_ERROR, f"message of an archive: {quote_text(phrase)}")
 
 
 def _match_archive_phrases(page: ParsedPage) -> str | None:

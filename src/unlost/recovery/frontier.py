@@ -109,7 +109,7 @@ class RecoveryFrontier:
             return
         dropped = self._state.candidates.add(resources)
         if dropped:
-            self.skipped_links["more addresses in scripts than are remembered"] += dropped
+            self.skipped_links["URLs in scripts beyond the limit"] += dropped
         self.enqueue_candidates([each.name for each in resources])
 
     def enqueue_without_query(self, resource: RecoveryResource) -> RecoveryResource | None:
@@ -164,7 +164,7 @@ class RecoveryFrontier:
             return
         length = self._redirect_chains.pop(source.id, 0) + 1
         if length > _MAX_REDIRECT_CHAIN:
-            self.skipped_links["redirects that lead on and on"] += 1
+            self.skipped_links["redirect chains beyond the limit"] += 1
             return
         resources = self._new_resources([(Link(target, source.link_kind), source.hops)], source.page_datetime)
         for id_ in self._state.resources.enqueue(resources, source.id):

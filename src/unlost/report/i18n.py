@@ -86,7 +86,7 @@ class Translations:
         """Return a text as markup. Values are escaped unless they are markup themselves.
 
         >>> Translations.load("en", "unlost.report.recovery").marked("report.title", site=Markup("<b>it</b>"))
-        Markup('What came back of <b>it</b>')
+        Markup('Recovery report of <b>it</b>')
         """
         return escape(self._select(name, count, values)).format_map(values)
 
@@ -105,7 +105,7 @@ class Translations:
 
         >>> english = Translations.load("en", "unlost.report.recovery")
         >>> english.word("reason", "not-held"), Translations.load("en").word("reason", "x")
-        ('no archive has it', 'x')
+        ('not archived', 'x')
         """
         return self.texts.get(f"{part}.{key.replace('-', '_').replace(' ', '_')}", key)
 

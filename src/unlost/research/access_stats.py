@@ -321,9 +321,9 @@ def _archives_table(accesses: AccessStats, show: NumberFormat) -> ReportTable:
         )
         for name, outcomes in named
     ]  # fmt: skip
-    note = "Hit: it has the page. Miss: it said that it has not. Sleep: how often it was left alone after errors."
+    note = "Hit: a memento was found. Miss: the archive has none. Sleep: number of pauses after errors."
     return ReportTable(
-        "Requests and answers", ("archive", "requests", "hit %", "miss %", "error %", "sleep"), rows, note
+        "Requests and responses", ("archive", "requests", "hit %", "miss %", "error %", "sleep"), rows, note
     )
 
 
@@ -338,8 +338,8 @@ def _hit_rate(outcomes: ArchiveOutcomes) -> float:
 def _missing_table(accesses: AccessStats, show: NumberFormat) -> ReportTable:
     rows = [(uri, show.number(least)) for uri, least, _ in accesses.missing.first(_MAX_MISSING_PAGES)]
     error = accesses.missing_error
-    note = f"Each was missed so often at least, and at most {error:,} times more." if error else "Exact numbers."
-    return ReportTable("Wanted most, and missing", ("URI-R", "misses"), show.limit_rows(rows), note)
+    note = f"Lower bounds; each may be at most {error:,} higher." if error else "Exact numbers."
+    return ReportTable("Most requested missing pages", ("URI-R", "misses"), show.limit_rows(rows), note)
 
 
 def _matrix_table(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
@@ -347,10 +347,10 @@ def _matrix_table(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
         (name, *(show.number(cell) for cell in row)) for name, row in zip(MAGNITUDES, matrix, strict=True) if any(row)
     ]
     note = (
-        "URI-Rs by how many mementos they have (rows) and how often they were asked for (columns): 1 to 9, 10 to 99 "
-        "and so on. The first row is asked for and missing, the first column archived and never asked for."
+        "URI-Rs by number of mementos (rows) and of requests (columns): 1 to 9, 10 to 99 and so on. First row: "
+        "requested but not archived. First column: archived but never requested."
     )
-    return ReportTable("Archived and accessed", ("mementos", *MAGNITUDES), rows, note)
+    return ReportTable("Mementos and requests", ("mementos", *MAGNITUDES), rows, note)
 
 
 def access_stats_to_json(accesses: AccessStats, matrix: AccessMatrix | None = None) -> dict[str, object]:

@@ -76,25 +76,23 @@ class RecoveryFactor:
 
 
 FACTORS = (
-    RecoveryFactor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNT_EDGES),
-    RecoveryFactor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
+    RecoveryFactor("external links", "powers of ten, of one more", "--backlinks, by host", _COUNT_EDGES),
+    RecoveryFactor("internal links", "powers of ten, of one more", "links of recovered captures",
            (0.0, log10(2), log10(3), log10(5), log10(9), log10(33), log10(1001))),
-    RecoveryFactor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWER_EDGES),
-    RecoveryFactor("hops", "links", "the shortest way from where the recovery began", (0, 1, 2, 3, 4, 5, 10)),
-    RecoveryFactor("path depth", "segments", "the address", (0, 1, 2, 3, 4, 5, 10)),
-    RecoveryFactor("query parameters", "parameters", "the address", (0, 1, 2, 3, 4, 10)),
-    RecoveryFactor("age", "years", "from the oldest copy that links to it to the newest copy of the site",
+    RecoveryFactor("rank", "powers of ten", "--ranks, by host; 1 is the best", _POWER_EDGES),
+    RecoveryFactor("hops", "links", "shortest path from the start URL", (0, 1, 2, 3, 4, 5, 10)),
+    RecoveryFactor("path depth", "segments", "URL", (0, 1, 2, 3, 4, 5, 10)),
+    RecoveryFactor("query parameters", "parameters", "URL", (0, 1, 2, 3, 4, 10)),
+    RecoveryFactor("age", "years", "from the oldest capture that links to it to the newest capture of the site",
            (0, 1, 2, 3, 5, 10, 20)),
-    RecoveryFactor("birth rate", "share", "of what archives list of a year, what no year before had; the mean of "
-                                          "all years but "
-           "the first, by site", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)),
-    RecoveryFactor("site size", "powers of ten", "resources that were looked for, by site", _POWER_EDGES),
-    RecoveryFactor("resource size", "powers of ten, of one more byte", "the site of --original: nobody else knows "
-                                                                       "the size of "
-           "what is missing", _COUNT_EDGES),
-    RecoveryFactor("type", "", "what the address and its use make likely, since nobody knows the type of what is "
-                               "missing"),
-    RecoveryFactor("top-level domain", "", "the address"),
+    RecoveryFactor("birth rate", "share", "share of the URLs listed in a year that no earlier year had; mean over all "
+                                          "years but the first, by site", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)),
+    RecoveryFactor("site size", "powers of ten", "requested resources, by site", _POWER_EDGES),
+    RecoveryFactor("resource size", "powers of ten, of one more byte", "--original, because the size of a missing "
+                                                                       "resource is unknown", _COUNT_EDGES),
+    RecoveryFactor("type", "", "estimated from the URL and its use, because the type of a missing resource is "
+                               "unknown"),
+    RecoveryFactor("top-level domain", "", "URL"),
 )  # fmt: skip
 """All factors. The last two are categorical."""
 
@@ -387,7 +385,7 @@ def analyze_factors(folders: Sequence[Path], external: ExternalFactorData) -> Fa
         moments = _moments(rows, selected)
         # A column that is constant in all complete rows explains nothing.
         for at in [at for at in range(len(selected) - 1) if not moments.deviations[at]]:
-            excluded[moments.names[at]] = "the same for all of these"
+            excluded[moments.names[at]] = "constant"
         selected = [column for column in selected if FACTOR_COLUMNS[column] not in excluded]
         moments = _moments(rows, selected)
         has_columns = len(selected) > 1
@@ -415,9 +413,9 @@ def _select_columns(rows: ColumnFile) -> tuple[list[int], dict[str, str]]:
         if rows.known[column] and rows.known[column] >= MIN_KNOWN_SHARE * rows.count:
             selected.append(column)
         elif not rows.known[column]:
-            excluded[name] = f"not known of any of these; it is had from: {sources[name]}"
+            excluded[name] = f"unknown for all resources; source: {sources[name]}"
         else:
-            excluded[name] = f"known of {rows.known[column]:,} of {rows.count:,} resources only"
+            excluded[name] = f"known for only {rows.known[column]:,} of {rows.count:,} resources"
     return selected, excluded
 
 
@@ -427,9 +425,9 @@ def factors_headline(analysis: FactorAnalysis) -> str:
         "1 recovery" if len(analysis.counts.recoveries) == 1 else f"{len(analysis.counts.recoveries):,} recoveries"
     )
     if not analysis.total:
-        return f"Nothing was looked for in {recoveries}."
+        return f"No resources in {recoveries}."
     share = format_share(analysis.recovered / analysis.total)
-    return f"{analysis.recovered:,} of {format_count(analysis.total, 'resource')} ({share}) came back in {recoveries}."
+    return f"{analysis.recovered:,} of {format_count(analysis.total, 'resource')} ({share}) recovered in {recoveries}."
 
 
 def factors_remarks(analysis: FactorAnalysis) -> list[str]:
@@ -437,34 +435,34 @@ def factors_remarks(analysis: FactorAnalysis) -> list[str]:
     lines = []
     if analysis.moments is not None and analysis.moments.rows < analysis.total:
         lines.append(
-            f"The models are of {analysis.moments.rows:,} resources, of which all factors in them are known; "
-            f"{analysis.total - analysis.moments.rows:,} others are left out."
+            f"The models use the {analysis.moments.rows:,} resources for which all their factors are known; "
+            f"{analysis.total - analysis.moments.rows:,} others are excluded."
         )
     if analysis.linear is None:
         condition = (
-            "something came back and something did not"
+            "some resources are recovered and some are missing"
             if analysis.total > MIN_DEGREES_OF_FREEDOM
             else "there are more resources"
         )
-        lines.append(f"There is no model: one can be made when {condition}.")
+        lines.append(f"There is no model. A model can be fitted if {condition}.")
     collinear = analysis.linear.same if analysis.linear else ()
     if collinear:
-        lines.append(f"Left out of the models, since other factors together say the same: {', '.join(collinear)}.")
+        lines.append(f"Excluded from the models because of collinearity with other factors: {', '.join(collinear)}.")
     if analysis.logistic is None and analysis.linear is not None:
         lines.append("The logistic model could not be fitted.")
     if analysis.logistic is not None and analysis.logistic.is_penalised:
         lines.append(
-            "Some factors tell perfectly what came back here, so that no odds would be large enough: in the logistic "
-            "model large ones are held down, and its intervals are rough."
+            "Some factors predict the outcome perfectly (separation). The odds of the logistic model are limited by a "
+            "prior, and its intervals are approximate."
         )
     if analysis.moments is not None:
         lines += [
-            f"{first} and {second} go together (correlation {value:.2f}): what each does alone is hard to tell."
+            f"{first} and {second} are correlated ({value:.2f}): their separate effects are uncertain."
             for first, second, value in _strong_correlations(analysis.moments)
         ]
         lines.append(
-            "Resources of one site are alike, and the models take them for independent: with few sites, intervals are "
-            "too narrow. What goes together need not be a cause."
+            "Resources of one site are correlated, but the models treat them as independent: with few sites, the "
+            "intervals are too narrow. Correlation does not imply causation."
         )
     return lines
 
@@ -502,7 +500,7 @@ def _recoveries_table(analysis: FactorAnalysis) -> ReportTable:
         (folder, f"{total:,}", f"{recovered:,}", format_share(recovered / total if total else None))
         for folder, total, recovered in analysis.counts.recoveries
     ]
-    return ReportTable("Recoveries", ("recovery", "resources", "came back", "share"), rows)
+    return ReportTable("Recoveries", ("recovery", "resources", "recovered", "share"), rows)
 
 
 def _factors_table(analysis: FactorAnalysis) -> ReportTable:
@@ -511,8 +509,8 @@ def _factors_table(analysis: FactorAnalysis) -> ReportTable:
         known = analysis.known_counts.get(factor.name, analysis.total)
         reason = analysis.excluded.get(factor.name, "").partition(";")[0]
         rows.append((factor.name, f"{known:,}", reason or factor.source))
-    note = "Of how many resources each factor is known, and where it is from, or why it is not in the models."
-    return ReportTable("The twelve factors", ("factor", "known", "from"), rows, note, frozenset({0, 2}))
+    note = "Number of resources for which each factor is known, and its source, or why the models exclude it."
+    return ReportTable("The twelve factors", ("factor", "known", "source"), rows, note, frozenset({0, 2}))
 
 
 def _factor_table(factor: RecoveryFactor, analysis: FactorAnalysis) -> ReportTable:
@@ -528,7 +526,7 @@ def _factor_table(factor: RecoveryFactor, analysis: FactorAnalysis) -> ReportTab
             rows.append(
                 (label, f"{count.total:,}", format_share(count.value), f"{100 * low:.0f} to {100 * high:.0f} %")
             )
-    return ReportTable(f"By {factor.name}", (factor.name, "resources", "came back", "of all"), rows)
+    return ReportTable(f"By {factor.name}", (factor.name, "resources", "recovered", "95 % interval"), rows)
 
 
 def _bin_label(factor: RecoveryFactor, index: int) -> str:
@@ -547,9 +545,9 @@ def _bin_label(factor: RecoveryFactor, index: int) -> str:
 
 
 def _correlations_table(moments: ColumnMoments) -> ReportTable:
-    names = moments.names
+    names = ["recovered" if name == FACTOR_COLUMNS[-1] else name for name in moments.names]
     rows = [(names[i], *(f"{moments.correlations[i][j]:.2f}" for j in range(len(names)))) for i in range(len(names))]
-    return ReportTable("Correlations", ("", *names), rows, "Pearson's, of the resources in the models.")
+    return ReportTable("Correlations", ("", *names), rows, "Pearson correlation over the resources in the models.")
 
 
 def _linear_table(model: RegressionModel) -> ReportTable:
@@ -557,8 +555,9 @@ def _linear_table(model: RegressionModel) -> ReportTable:
         (each.name, f"{each.value:+.4f}", f"{each.low:+.4f} to {each.high:+.4f}", _format_p_value(each.p))
         for each in model.coefficients
     ]
-    note = f"What one more of each adds to the share that comes back, others being equal. R² {model.fit:.3f}."
-    return ReportTable(f"Linear model of {model.rows:,} resources", ("factor", "adds", "95 %", "p"), rows, note)
+    note = f"Effect of one unit of each factor on the recovered share, other factors being equal. R² {model.fit:.3f}."
+    heads = ("factor", "coefficient", "95 % interval", "p")
+    return ReportTable(f"Linear model of {model.rows:,} resources", heads, rows, note)
 
 
 def _logistic_table(model: RegressionModel) -> ReportTable:
@@ -573,16 +572,15 @@ def _logistic_table(model: RegressionModel) -> ReportTable:
         for each in model.coefficients
     ]
     note = (
-        "What one more of each adds to the logarithm of the odds of coming back, and by what it multiplies them. "
+        "Effect of one unit of each factor on the logarithm of the odds of recovery, and the odds ratio. "
         f"McFadden's R² {model.fit:.3f}."
     )
-    return ReportTable(
-        f"Logistic model of {model.rows:,} resources", ("factor", "adds", "95 %", "odds", "p"), rows, note
-    )
+    heads = ("factor", "coefficient", "95 % interval", "odds ratio", "p")
+    return ReportTable(f"Logistic model of {model.rows:,} resources", heads, rows, note)
 
 
 def _format_odds(value: float) -> str:
-    return f"{exp(value):.3g} times" if abs(value) < 50 else ("endless" if value > 0 else "0 times")
+    return f"{exp(value):.3g}" if abs(value) < 50 else ("inf" if value > 0 else "0")
 
 
 def _format_p_value(value: float) -> str:

@@ -464,8 +464,8 @@ def _summary_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         rows.append(("share of URI-Rs in the sample", show.decimal(counts.sampled, 4)))
         rows.append(("share of HxPx keys in the sample", show.decimal(counts.sampled_pages, 4)))
     note = (
-        "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: how fast URI-Rs with many mementos "
-        "become rare. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
+        "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: distribution of mementos "
+        "over URI-Rs. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
     )
     return ReportTable("Summary", ("of the index", "value"), rows, note)
 
@@ -486,7 +486,7 @@ def _tlds_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         for name, each in order
     ]  # fmt: skip
     heads = ("domain", "mementos", "% of all", "URI-Rs", "keys", "hosts", "γ")
-    note = "What is empty cannot be told of an index in no order." if counts.is_estimated else ""
+    note = "Empty cells: not available for an unsorted index." if counts.is_estimated else ""
     return ReportTable("Top-level domains", heads, show.limit_rows(rows), note)
 
 
@@ -496,7 +496,7 @@ def _captures_per_uri_table(metrics: IndexMetrics, show: NumberFormat) -> Report
         (show.number(number), show.number(counts[number]), show.percent(counts[number], metrics.counts.uris))
         for number in sorted(counts)
     ]
-    return ReportTable("Mementos for each URI-R", ("mementos", "URI-Rs", "% of all"), show.limit_rows(rows, 10))
+    return ReportTable("Mementos per URI-R", ("mementos", "URI-Rs", "% of all"), show.limit_rows(rows, 10))
 
 
 def _top_pages_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
@@ -504,7 +504,7 @@ def _top_pages_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         (each.key, show.number(each.captures), show.percent(each.captures, metrics.counts.captures))
         for each in metrics.counts.busy_pages
     ]
-    return ReportTable("The most archived URI-Rs", ("URI-R", "mementos", "% of all"), show.limit_rows(rows, 10))
+    return ReportTable("Most archived URI-Rs", ("URI-R", "mementos", "% of all"), show.limit_rows(rows, 10))
 
 
 def _biases_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
@@ -517,15 +517,16 @@ def _biases_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     ]  # fmt: skip
     heads = ("URI-R", "mementos", "times the usual", "beyond the usual", "mementos of its host", "URI-Rs of its host")
     note = (
-        "Ten times as often as other URI-Rs of the same host, or more, and by more than 0.01 % of all mementos: a "
-        "trap, a mistake in the rules of a crawler, or a page that somebody cares for."
+        "URI-Rs with at least ten times the mementos of other URI-Rs of the host, and more than 0.01 % of all mementos "
+        "above them: a crawler trap, a mistake in the rules of a crawler, or a page of special interest."
     )
     if metrics.counts.is_estimated:
         unknown = sum(not page.host_uris for page in metrics.counts.busy_pages)
         note += (
-            f" What others of a host have is estimated from a sample; of {unknown} of the most archived it has none."
+            " The mementos of other URI-Rs are estimated from a sample, which has none for "
+            f"{unknown} of the most archived."
         )
-    return ReportTable("Archived out of proportion", heads, show.limit_rows(rows), note)
+    return ReportTable("Disproportionately archived URI-Rs", heads, show.limit_rows(rows), note)
 
 
 def _years_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
@@ -553,8 +554,8 @@ def _years_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         "5xx %",
     )
     note = (
-        "URI-Rs with mementos of the year, those of them that were never archived before, all to its end (⁺), the same "
-        "for mementos; the share of the year's URI-Rs that had been archived before; mementos for each URI-R; statuses."
+        "URI-Rs with mementos of the year, new URI-Rs, cumulative URI-Rs (⁺), the same for mementos; share of the "
+        "URI-Rs of the year that were archived before (dup.); mementos per URI-R (γ); statuses."
     )
     return ReportTable("Years", heads, [row(year) for year in metrics.years], note)
 
@@ -600,7 +601,7 @@ def _counts_table(
 def _malformed_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     both = [("type", metrics.malformed_types), ("status", metrics.malformed_statuses)]
     rows = [(what, name, show.number(count)) for what, counts in both for name, count in counts.most_common()]
-    note = "What stands in the place of a media type or status and is none, as it stands."
+    note = "Invalid values of the media type and status fields, verbatim."
     return ReportTable(
         "Malformed types and statuses", ("what", "value", "mementos"), show.limit_rows(rows), note, frozenset({0, 1})
     )
@@ -610,7 +611,7 @@ def _schemes_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     order = sorted(metrics.counts.foreign.items(), key=lambda item: (-item[1], item[0]))
     rows = [(scheme, show.number(count)) for scheme, count in order]
     return ReportTable(
-        "Rows that are no web pages", ("scheme", "rows"), show.limit_rows(rows), "They are in no other table."
+        "Rows that are not web pages", ("scheme", "rows"), show.limit_rows(rows), "Not counted in other tables."
     )
 
 
@@ -642,7 +643,7 @@ def _exact_depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTabl
             name = f"{depth}+" if depth == DEEPEST_PATH else str(depth)
             rows.append((name, *(show.number(value) for value in values)))
     heads = ("depth", "hosts", "keys by host", "keys by path")
-    return ReportTable("Hosts and keys with exactly so many labels or segments", heads, rows)
+    return ReportTable("Hosts and keys by exact number of labels or segments", heads, rows)
 
 
 def _depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
@@ -670,19 +671,19 @@ def _depths_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
         "mean children",
     )
     note = (
-        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and what of all keys "
-        "would be saved if they were cut there (RedQ)."
+        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and the share of all keys "
+        "saved by truncating them at this depth (RedQ)."
     )
     if metrics.counts.is_estimated:
         note += (
-            " All of it is estimated: counts by sketches (0.8 % standard error), medians from a sample of 1,024 "
+            " All values are estimated: counts by sketches (0.8 % standard error), medians from a sample of 1,024 "
             "prefixes of each depth or more (1.6 % of ranks), maxima and deviations from a sample of 32,768 keys or "
-            "more (a maximum of which these have fewer than 25 is not told)."
+            "more (maxima with fewer than 25 keys in the sample are omitted)."
         )
     return ReportTable("Depths of the tree of keys", heads, rows, note)
 
 
 def _samples_table(metrics: IndexMetrics, show: NumberFormat) -> ReportTable:
     rows = [(date, uri) for date, uri in metrics.counts.samples]
-    note = "Drawn by lot from those with status 200 and HTML, the same ones every time."
-    return ReportTable("Some mementos", ("date", "address"), show.limit_rows(rows), note, frozenset({0, 1}))
+    note = "A reproducible random sample of HTML mementos with status 200."
+    return ReportTable("Sample of mementos", ("date", "address"), show.limit_rows(rows), note, frozenset({0, 1}))

@@ -43,18 +43,18 @@ def _growth_chart(metrics: IndexMetrics) -> IndexChart:
     first = min((at for at, _, _ in points), default=0.0)
     shifted = [ChartSeries(each.name, [(at - int(first), value) for at, value in each.points]) for each in series]
     svg = line_chart(
-        "Growth: mementos and URI-Rs, month by month",
+        "Growth: mementos and URI-Rs by month",
         shifted,
-        ChartAxis(f"years since the beginning of {int(first)}"),
+        ChartAxis(f"years since {int(first)}"),
         ChartAxis(""),
     )
-    return IndexChart(svg, "Mementos and different URI-Rs that were there at the end of each month.")
+    return IndexChart(svg, "Mementos and distinct URI-Rs at the end of each month.")
 
 
 def _heaps_chart(metrics: IndexMetrics) -> IndexChart:
     measured = [(float(captures), float(uris)) for _, captures, uris in metrics.growth]
     series = [ChartSeries("measured", measured)]
-    caption = "URI-Rs against mementos as the archive grew."
+    caption = "URI-Rs by number of mementos as the archive grew."
     if metrics.heaps and measured:
         curve = metrics.heaps
         fitted = [(x, curve.a * x**curve.b) for x, _ in (measured[0], measured[-1])]
@@ -73,9 +73,9 @@ def _popularity_chart(metrics: IndexMetrics) -> IndexChart:
     points = lorenz_curve(metrics.counts.captures_by_uri) if metrics.counts.captures_by_uri else []
     reversed_points = [(1 - x, 1 - y) for x, y in reversed(points)]
     series = [
-        ChartSeries("most archived first", _downsample(reversed_points)),
-        ChartSeries("least archived first (Lorenz)", _downsample(points)),
-        ChartSeries("if all were equal", [(0.0, 0.0), (1.0, 1.0)] if points else [], is_dashed=True),
+        ChartSeries("descending", _downsample(reversed_points)),
+        ChartSeries("ascending (Lorenz curve)", _downsample(points)),
+        ChartSeries("uniform distribution", [(0.0, 0.0), (1.0, 1.0)] if points else [], is_dashed=True),
     ]
     x, y = ChartAxis("share of URI-Rs", is_share=True), ChartAxis("share of mementos", is_share=True)
     svg = line_chart("Mementos over URI-Rs", series, x, y)
@@ -92,9 +92,9 @@ def _power_law_chart(metrics: IndexMetrics) -> IndexChart:
         above += counts[number]
         points.append((float(number), above / total))
     series = [ChartSeries("measured", _downsample(points[::-1]))]
-    caption = "The share of URI-Rs with so many mementos or more."
+    caption = "Share of URI-Rs with at least this number of mementos."
     if metrics.power_law:
-        caption += f" As a power law its exponent is {metrics.power_law.exponent:.2f}."
+        caption += f" Power-law exponent: {metrics.power_law.exponent:.2f}."
     svg = line_chart(
         "URI-Rs with many mementos", series, ChartAxis("mementos", log=True), ChartAxis("share of URI-Rs", log=True)
     )
@@ -106,7 +106,7 @@ def _domains_chart(metrics: IndexMetrics) -> IndexChart:
     bars = [(name[:12], float(each.captures)) for name, each in order]
     return IndexChart(
         bar_chart("Top-level domains", bars, ChartAxis("mementos", log=True)),
-        "Mementos of the largest domains (powers of ten).",
+        "Mementos of the largest top-level domains (logarithmic scale).",
     )
 
 
@@ -121,7 +121,9 @@ def _reduction_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
         f"Reduction by rolling up {what}", series, ChartAxis("prefixes rolled up, largest first", log=True),
         ChartAxis("share of keys saved", is_share=True),
     )  # fmt: skip
-    return IndexChart(svg, f"Keys that are saved as the largest prefixes of {what} become one key each, by depth.")
+    return IndexChart(
+        svg, f"Share of keys saved by rolling up the largest prefixes of {what} into one key each, by depth."
+    )
 
 
 def _children_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
@@ -137,7 +139,7 @@ def _children_chart(metrics: IndexMetrics, kind: str) -> IndexChart:
         ChartAxis("parents rolled up, largest first", log=True),
         ChartAxis("share of children saved", is_share=True),
     )  # fmt: skip
-    return IndexChart(svg, "The same for immediate children, as parents with most of them are rolled up.")
+    return IndexChart(svg, "Share of immediate children saved when the parents with the most children are rolled up.")
 
 
 def _downsample(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

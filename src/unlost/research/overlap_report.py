@@ -33,13 +33,13 @@ _MAX_COLUMNS = 16  # tables with one column per archive are omitted for more arc
 _STALENESS_BINS = (0, 1, 10, 100, 1_000, 10**9)  # edges in days
 _TYPE_ROWS = ("HTML", "PDF", "plain text", "Office", "images", "other", "unknown")
 _MISS_LABELS = {
-    "absent": "not there after all",
-    "http-4xx": "an error (4xx)",
-    "http-5xx": "an error (5xx)",
-    "malformed": "no copy that can be read",
-    "redirect": "redirects that lead nowhere",
-    "excluded": "not shown",
-    "archive-error": "a page by which the archive says that it has none",
+    "absent": "not available",
+    "http-4xx": "HTTP 4xx",
+    "http-5xx": "HTTP 5xx",
+    "malformed": "invalid response",
+    "redirect": "redirect without a target",
+    "excluded": "blocked",
+    "archive-error": "error page of the archive",
 }
 
 
@@ -100,7 +100,7 @@ def draw_overlap(membership: ArchiveMembership) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {24 - margin:g} {width:g} {height + margin - 24:g}" '
         f'width="{width:g}" role="img" aria-labelledby="overlap-title overlap-text">'
-        f'<title id="overlap-title">Who holds what</title>'
+        f'<title id="overlap-title">Overlap of archives</title>'
         f'<desc id="overlap-text">{describe_overlap(membership)}</desc>{"".join(shapes)}</svg>'
     )
 
@@ -109,18 +109,18 @@ def describe_overlap(membership: ArchiveMembership) -> str:
     """Return a one-sentence description of the chart. Names are escaped.
 
     >>> describe_overlap(ArchiveMembership(("a", "b"), {0b01: 5, 0b11: 3, 0: 4}))
-    'Of 12 pages 8 are held. Most are held by a: 5 pages; then a, b: 3 pages.'
+    '8 of 12 pages are held. Largest sets: a: 5 pages; a, b: 3 pages.'
     """
     sets = list(membership.sets())
     if not sets:
-        return f"None of {membership.total:,} pages is held."
+        return f"0 of {membership.total:,} pages are held."
     parts = [
         f"{', '.join(_escape_name(name) for name in membership.archive_ids(members))}: {count:,} "
         f"page{'' if count == 1 else 's'}"
         for members, count in sets[:3]
     ]
     verb = "is" if membership.held == 1 else "are"
-    return f"Of {membership.total:,} pages {membership.held:,} {verb} held. Most are held by {'; then '.join(parts)}."
+    return f"{membership.held:,} of {membership.total:,} pages {verb} held. Largest sets: {'; '.join(parts)}."
 
 
 def draw_years(years: Mapping[str, Mapping[str, tuple[int, int]]], page_count: int, pages: Mapping[str, int]) -> str:
@@ -177,8 +177,8 @@ def draw_similarity(points: Sequence[tuple[float, float]]) -> str:
         shapes.append(f'<circle class="pair" cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_BAR}" fill-opacity="0.5"/>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 60} {height + 32}" width="{width + 60}" '
-        f'role="img" aria-labelledby="likeness-title"><title id="likeness-title">Words in common of live page '
-        f"and copy, against the days by which the copy is stale</title>{''.join(shapes)}</svg>"
+        f'role="img" aria-labelledby="likeness-title"><title id="likeness-title">Similarity of live page '
+        f"and capture by staleness in days</title>{''.join(shapes)}</svg>"
     )
 
 
@@ -192,10 +192,10 @@ def overlap_headline(stats: OverlapStats) -> str:
     """Return a sentence with the share of archived pages."""
     membership = stats.membership
     if not membership.total:
-        return f"Nothing is known yet about who holds the {format_count(stats.size, 'page')}."
+        return f"No results yet for the {format_count(stats.size, 'page')}."
     minimum, archive_count = min(1, len(membership.archives)), len(membership.archives)
     shared = sum(count for number, count in membership.by_archive_count() if number > minimum)
-    archives = "the archive" if archive_count == 1 else f"{archive_count} archives"
+    archives = "the archive" if archive_count == 1 else f"at least one of {archive_count} archives"
     share = format_share(membership.held / membership.total)
     text = f"{membership.held:,} of {format_count(membership.total, 'page')} ({share}) are held by {archives}"
     return text + ("." if archive_count == 1 else f", {shared:,} of them by more than one.")
@@ -205,25 +205,24 @@ def overlap_remarks(stats: OverlapStats) -> list[str]:
     """Return the caveats for interpreting the numbers."""
     remarks = []
     if stats.unresponsive:
-        remarks.append(f"No answer at all came from {', '.join(stats.unresponsive)}: not counted below.")
+        remarks.append(f"No response from {', '.join(stats.unresponsive)}: excluded below.")
     if stats.unsettled:
         remarks.append(
-            f"{format_count(stats.unsettled, 'page')} of {stats.size:,} not counted where archives are "
-            "compared, since "
-            "not all archives answered for them."
+            f"{format_count(stats.unsettled, 'page')} of {stats.size:,} excluded from the comparison of archives "
+            "because not all archives responded for them."
         )
     remarks += [_cover_sentence(each, stats) for each in stats.minimum_covers]
     if stats.covers and not all(each.is_proven for each in stats.covers):
-        remarks.append("There are too many sets to try them all: some of these are found by taking what adds most.")
+        remarks.append("Some of the best sets are approximate (greedy) because there are too many sets to try all.")
     return remarks
 
 
 def _cover_sentence(minimum: MinimumCover, stats: OverlapStats) -> str:
     names = ", ".join(minimum.cover.archives)
     covered = format_share(minimum.cover.covered / stats.membership.held)
-    proof = "no fewer will do" if minimum.is_proven else "perhaps fewer would do"
+    proof = "the minimum" if minimum.is_proven else "not proven to be the minimum"
     number = format_count(len(minimum.cover.archives), "archive")
-    return f"For {format_share(minimum.level)} of what is held: {number} ({names}), with {covered}; {proof}."
+    return f"For {format_share(minimum.level)} of the holdings: {number} ({names}), covering {covered}; {proof}."
 
 
 def holdings_tables(stats: OverlapStats) -> list[ReportTable]:
@@ -260,13 +259,13 @@ def _archives_table(stats: OverlapStats) -> ReportTable:
             unique, *(f"{number:,}" for number in numbers), median_age,
         ))  # fmt: skip
     heads = (
-        "archive", "answered", "held", "share", "of all", "alone", "mementos", "only errors", "not shown", "cut",
-        "no answer", "days behind",
+        "archive", "responses", "held", "share", "95 % interval", "only here", "mementos", "only errors", "blocked",
+        "truncated", "no response", "days behind",
     )  # fmt: skip
     note = (
-        "Held: at least one copy is listed that is neither an error nor a redirect, as far as the list tells. Of all: "
-        "where the share of all pages like these lies, 95 times in 100. Alone: no other archive has it. Days behind: "
-        "from an archive's last copy to the last one of all archives, for the middle page."
+        "Held: the archive lists at least one capture that is neither an error nor a redirect. Only here: no other "
+        "archive holds the page. Days behind: from the latest capture of the archive to the latest capture of all "
+        "archives (median)."
     )
     return ReportTable("Archives", heads, rows, note)
 
@@ -283,8 +282,8 @@ def _sets_table(stats: OverlapStats) -> ReportTable:
         rows.append(
             (f"{len(sets) - MAX_SETS:,} other sets", f"{other_pages:,}", format_share(other_pages / membership.held))
         )
-    note = "Pages that exactly these archives hold, and no other."
-    return ReportTable("Who holds what, alone and together", ("archives", "pages", "of what is held"), rows, note)
+    note = "Pages that are held by exactly these archives."
+    return ReportTable("Pages by set of archives", ("archives", "pages", "of holdings"), rows, note)
 
 
 def _archive_counts_table(stats: OverlapStats) -> ReportTable:
@@ -294,7 +293,7 @@ def _archive_counts_table(stats: OverlapStats) -> ReportTable:
         for number, count in stats.membership.by_archive_count()
         if total
     ]
-    return ReportTable("By how many archives a page is held", ("archives", "pages", "share"), rows)
+    return ReportTable("Pages by number of archives", ("archives", "pages", "share"), rows)
 
 
 def _pairs_table(stats: OverlapStats) -> ReportTable:
@@ -310,8 +309,8 @@ def _pairs_table(stats: OverlapStats) -> ReportTable:
             for second in indexes
         ]
         rows.append((membership.archives[first], f"{held:,}", *cells))
-    note = "Of the pages that the archive of a row holds, the share that the archive of the column holds, too."
-    return ReportTable("Two by two", ("archive", "held", *membership.archives), rows, note)
+    note = "Share of the pages held by the archive of the row that the archive of the column also holds."
+    return ReportTable("Pairwise overlap", ("archive", "held", *membership.archives), rows, note)
 
 
 def _covers_table(stats: OverlapStats) -> ReportTable:
@@ -325,9 +324,9 @@ def _covers_table(stats: OverlapStats) -> ReportTable:
         )
         for each in stats.covers
     ]
-    note = "The archives that together hold most, for each number of them. Proven: no other set of so many holds more."
-    heads = ("archives", "pages", "of what is held", "proven", "which")
-    return ReportTable("The best sets of archives", heads, rows, note, frozenset({0, 4}))
+    note = "The archives that together hold the most pages, by number of archives. Proven: no such set holds more."
+    heads = ("archives", "pages", "of holdings", "proven", "set")
+    return ReportTable("Best sets of archives", heads, rows, note, frozenset({0, 4}))
 
 
 def _mementos_table(stats: OverlapStats) -> ReportTable:
@@ -336,9 +335,9 @@ def _mementos_table(stats: OverlapStats) -> ReportTable:
         (str(number), archive, f"{cumulative:,}", format_share(cumulative / total))
         for number, (archive, cumulative) in enumerate(stats.memento_covers, 1)
     ]
-    note = "A memento is in one archive, so the fewest archives for a share of them are those with most."
-    heads = ("archives", "and", "mementos so far", "share")
-    return ReportTable("The same for mementos", heads, rows, note, frozenset({0, 1}))
+    note = "Each memento is in one archive, so the best set consists of the archives with the most mementos."
+    heads = ("archives", "added archive", "cumulative mementos", "share")
+    return ReportTable("Best sets of archives for mementos", heads, rows, note, frozenset({0, 1}))
 
 
 def _tlds_table(stats: OverlapStats) -> ReportTable:
@@ -353,9 +352,7 @@ def _tlds_table(stats: OverlapStats) -> ReportTable:
             cells.append(format_share(count / pages))
         rows.append((tld, f"{pages:,}", format_share(held / pages), *cells))
     heads = ("domain", "pages", "held", *(each.archive for each in archives))
-    return ReportTable(
-        "Top-level domains", heads, rows, "Held by anybody, then the share of its pages that each archive holds."
-    )
+    return ReportTable("Top-level domains", heads, rows, "Share of the pages held by any archive, and by each archive.")
 
 
 def _years_table(stats: OverlapStats) -> ReportTable:
@@ -367,8 +364,8 @@ def _years_table(stats: OverlapStats) -> ReportTable:
         cells = (f"{counts.get(each.archive, (0, 0))[1]:,}" for each in archives)
         rows.append((year, f"{pages:,}", format_share(pages / stats.size), f"{mementos:,}", *cells))
     heads = ("year", "pages", "hit rate", "mementos", *(each.archive for each in archives))
-    note = "Pages of which any archive lists a copy of that year, and how many copies; then copies by archive."
-    return ReportTable("Copies by year", heads, rows, note)
+    note = "Pages with a capture of that year in any archive, and the number of captures, in total and by archive."
+    return ReportTable("Captures by year", heads, rows, note)
 
 
 def capture_tables(stats: OverlapStats) -> list[ReportTable]:
@@ -398,12 +395,11 @@ def _misses_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
             format_interval(each.miss_rate), f"{each.error_captures:,}", f"{each.failed_fetches.total():,}", reasons,
         ))  # fmt: skip
     note = (
-        "Copies that are listed as stored, and were fetched at random, one of a page: missed are those that did not "
-        "come. Errors kept: copies that came and are errors or redirects of the original server. No answer: these say "
-        "nothing about the archive, and are asked for again."
+        "One random capture of each page is fetched. Missed: listed, but not delivered. Error captures: delivered, but "
+        "errors or redirects of the original server. No response: not counted, and fetched again by the next run."
     )
-    heads = ("archive", "fetched", "missed", "miss rate", "of all", "errors kept", "no answer", "why")
-    return ReportTable("Listed, but there?", heads, rows, note, frozenset({0, 7}))
+    heads = ("archive", "fetched", "missed", "miss rate", "95 % interval", "error captures", "no response", "reasons")
+    return ReportTable("Delivery of listed captures", heads, rows, note, frozenset({0, 7}))
 
 
 def _types_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
@@ -414,7 +410,7 @@ def _types_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
         if any(each.types[kind] for each in with_types)
     ]
     heads = ("type", *(each.archive for each in with_types))
-    return ReportTable("Types of the copies", heads, rows, "Shares of the copies that were fetched.")
+    return ReportTable("Media types of captures", heads, rows, "Shares of the fetched captures.")
 
 
 def _sizes_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
@@ -432,9 +428,9 @@ def _sizes_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
                     format_interval(truncated),
                 )
             )
-    heads = ("archive", "copies", "mean", "middle", "largest", "not whole", "share", "of all")
-    note = "Bytes without codings. Not whole: the archive says so, or the body breaks off."
-    return ReportTable("Sizes of the copies", heads, rows, note)
+    heads = ("archive", "captures", "mean", "median", "largest", "truncated", "share", "95 % interval")
+    note = "In bytes without content codings. Truncated: marked as truncated, or the transfer was interrupted."
+    return ReportTable("Sizes of captures", heads, rows, note)
 
 
 def _size_cells(summary: ValueSummary) -> tuple[str, ...]:
@@ -451,9 +447,9 @@ def _directives_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
                 each.archive, f"{each.html:,}", f"{each.noarchive:,}", format_share(noarchive.value), robots,
                 f"{each.no_cache:,}", format_share(no_cache.value), format_interval(no_cache),
             ))  # fmt: skip
-    heads = ("archive", "HTML", "noarchive", "share", "for", "no cache", "share", "of all")
-    note = "No cache: copies whose headers had Cache-Control no-cache, no-store or private when they were captured."
-    return ReportTable("Copies of pages that ask not to be kept", heads, rows, note, frozenset({0, 4}))
+    heads = ("archive", "HTML", "noarchive", "share", "robots", "no cache", "share", "95 % interval")
+    note = "No cache: captures whose original headers have Cache-Control no-cache, no-store or private."
+    return ReportTable("Captures with noarchive or Cache-Control directives", heads, rows, note, frozenset({0, 4}))
 
 
 def _live_page_count(archive: ArchiveOverlapStats) -> int:
@@ -472,15 +468,15 @@ def _states_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
             (each.archive, f"{total:,}", *shares, f"{live.silent:,}", f"{live.absent:,}", f"{live.unseen.total():,}")
         )
     heads = (
-        "archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable", "silent", "absent", "not seen"
+        "archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable", "no response", "soft 404",
+        "not visited",
     )  # fmt: skip
     note = (
-        "Of the pages that it lists and that were looked at: a copy came and the page is live; it came and the page is "
-        "gone; no copy came and the page is live; neither. Of those that are gone: silent are those without an answer, "
-        "absent those that say so in words only. Not seen: robots.txt, or a site that wants us to wait, does not let "
-        "us tell."
+        "Replicated: the capture was delivered and the page is live. Endangered: delivered, page not live. Vulnerable: "
+        "not delivered, page live. Unrecoverable: neither. No response and soft 404: of the pages that are not live. "
+        "Not visited: disallowed by robots.txt, or the site requires a longer wait."
     )
-    return ReportTable("Copies and live pages", heads, rows, note)
+    return ReportTable("Captures and live pages", heads, rows, note)
 
 
 def _staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
@@ -492,10 +488,10 @@ def _staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
         numbers = ("" if value is None else f"{value:,.1f}" for value in values)
         rows.append((each.archive, f"{stale.total:,}", format_share(stale.value), format_interval(stale), *numbers))
     note = (
-        "Days by which the live page is newer than the copy, by its Last-Modified, of copies that are a day behind or "
-        "more; a copy that was made after the last change is not stale."
+        "Days by which the live page (Last-Modified) is newer than the capture, for captures that are stale by at "
+        "least a day. A capture made after the last change is not stale."
     )
-    heads = ("archive", "dated", "stale", "of all", "mean", "middle", "deviation", "least", "most")
+    heads = ("archive", "dated", "stale", "95 % interval", "mean", "median", "deviation", "minimum", "maximum")
     return ReportTable("Staleness", heads, rows, note)
 
 
@@ -510,11 +506,11 @@ def _similarity_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
             format_correlation(live.points)
         ))  # fmt: skip
     note = (
-        "Identical: byte for byte. Text in common: the share of runs of ten words, markup removed. The last column "
-        "tells whether staler copies differ more: -1 always, 0 not at all."
+        "Identical: byte for byte. Similarity: share of common runs of ten words, without markup. Correlation of "
+        "similarity and staleness: negative if staler captures are less similar."
     )
-    heads = ("archive", "pairs", "identical", "texts", "in common", "middle", "with staleness")
-    return ReportTable("Copies and live pages: how alike", heads, rows, note)
+    heads = ("archive", "pairs", "identical", "texts", "mean similarity", "median", "correlation")
+    return ReportTable("Similarity of captures and live pages", heads, rows, note)
 
 
 def _similarity_by_staleness_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
@@ -537,9 +533,9 @@ def _similarity_by_staleness_table(archives: list[ArchiveOverlapStats]) -> Repor
                     format_share(identical / summary.count),
                 )
             )
-    heads = ("days stale", "pairs", "in common", "middle", "all in common")
-    note = "Text in common of live pages and copies, by how stale the copies are, in all archives together."
-    return ReportTable("Likeness against staleness", heads, rows, note)
+    heads = ("days stale", "pairs", "mean similarity", "median", "identical text")
+    note = "Similarity of live pages and captures by staleness of the captures, over all archives."
+    return ReportTable("Similarity by staleness", heads, rows, note)
 
 
 def format_correlation(points: list[tuple[float, float]]) -> str:
@@ -569,8 +565,8 @@ def _live_directives_table(archives: list[ArchiveOverlapStats]) -> ReportTable:
             f"{live.answered:,}",
             format_share(no_cache.value), format_share(captured.value),
         ))  # fmt: skip
-    heads = ("archive", "live HTML", "noarchive", "live pages", "no cache", "of these kept")
-    return ReportTable("Live pages that ask not to be kept", heads, rows)
+    heads = ("archive", "live HTML", "noarchive", "live pages", "no cache", "of these archived")
+    return ReportTable("Live pages with noarchive or Cache-Control directives", heads, rows)
 
 
 def overlap_to_json(stats: OverlapStats) -> dict[str, object]:

@@ -56,15 +56,15 @@ def plot_overlap(stats: "OverlapStats", file: Path) -> None:
     names = [_short_name(membership.archives[index]) for index in order]
     axes[0].bar(names, [membership.held_by_archive(index) for index in order], color=_COLOURS[0], label="held")
     axes[0].bar(
-        names, [membership.held_only_by(index) for index in order], color=_COLOURS[1], label="held by nobody else"
+        names, [membership.held_only_by(index) for index in order], color=_COLOURS[1], label="only in this archive"
     )
-    _label_axes(axes[0], "Pages that archives hold", "", "pages")
+    _label_axes(axes[0], "Pages by archive", "", "pages")
     axes[0].tick_params(axis="x", rotation=45)
     shares = [100 * each.covered / membership.held if membership.held else 0.0 for each in stats.covers]
-    axes[1].plot(range(1, len(shares) + 1), shares, marker="o", color=_COLOURS[0], label="the best set")
+    axes[1].plot(range(1, len(shares) + 1), shares, marker="o", color=_COLOURS[0], label="best set")
     for level in (90, 95, 99):
         axes[1].axhline(level, color=_COLOURS[3], linewidth=0.6)
-    _label_axes(axes[1], "Of what is held, in so many archives", "archives", "%")
+    _label_axes(axes[1], "Holdings covered by the best sets", "archives", "%")
     years = sorted(stats.years)
     mementos = [sum(count for _, count in stats.years[year].values()) for year in years]
     axes[2].bar([int(year) for year in years], mementos, color=_COLOURS[0], label="mementos")
@@ -74,7 +74,7 @@ def plot_overlap(stats: "OverlapStats", file: Path) -> None:
         axes[3].scatter(days, similarities, s=12, alpha=0.6, color=_COLOURS[number % 3], label=_short_name(archive))
     if pairs:
         axes[3].set_xscale("symlog", linthresh=1)
-        _label_axes(axes[3], "Text in common with the live page", "days stale", "share")
+        _label_axes(axes[3], "Similarity to the live page", "days stale", "share")
     _save(figure, file)
 
 
@@ -95,7 +95,7 @@ def plot_factors(analysis: "FactorAnalysis", file: Path) -> None:
     """Plot the coefficients of both models with their intervals."""
     figure, axes = _figure(2)
     for plot, model, title in zip(
-        axes, (analysis.linear, analysis.logistic), ("Share that came back", "Logarithm of the odds"), strict=True
+        axes, (analysis.linear, analysis.logistic), ("Recovered share", "Logarithm of the odds"), strict=True
     ):
         coefficients = model.coefficients[:0:-1] if model is not None else ()
         for row, coefficient in enumerate(coefficients):
@@ -103,7 +103,7 @@ def plot_factors(analysis: "FactorAnalysis", file: Path) -> None:
             plot.plot([coefficient.value], [row], marker="o", color=_COLOURS[0])
         plot.axvline(0, color=_COLOURS[3], linewidth=0.6)
         plot.set_yticks(range(len(coefficients)), [coefficient.name for coefficient in coefficients])
-        _label_axes(plot, title, "one more adds, with its interval of 95 %", "")
+        _label_axes(plot, title, "coefficient with 95 % interval", "")
     _save(figure, file)
 
 

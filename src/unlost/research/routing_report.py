@@ -33,8 +33,8 @@ FAMILY_NAMES = {
     "policy": "profiles by policy",
     "weights": "maps by weights",
     "budget": "maps to a budget",
-    "filter": "hosts and a filter",
-    "both": "a budget for map and filter",
+    "filter": "hosts and filter",
+    "both": "map and filter to a budget",
 }
 _CURVE_COLOURS = ("#1f5f99", "#c8871a", "#7a9b3f", "#a03070", "#208080", "#8a8a92")
 
@@ -265,7 +265,7 @@ def upstream_table(evaluations: Sequence[ArchiveEvaluation]) -> ReportTable:
         )
         for each in upstream_loads(evaluations)
     ]
-    heads = ("configuration", "compressed", "broadcast", "asked", "present", "saved")
+    heads = ("configuration", "compressed", "broadcast", "routed", "present", "saved")
     return ReportTable("Requests to all archives", heads, rows)
 
 
@@ -273,7 +273,7 @@ def growth_table(growth: IndexGrowth) -> ReportTable:
     """Return the table of sizes and build times, for each slice and cumulatively."""
     rows = [
         (
-            each.slice + (" and before" if each.cumulative else ""),
+            each.slice + (" and earlier" if each.cumulative else ""),
             each.configuration,
             f"{each.mementos}",
             f"{each.addresses}",

@@ -75,7 +75,7 @@ def detect_loss(visits: Sequence[VisitHealth]) -> DetectedLoss | None:
     if len(run) >= MAX_WAIT_VISITS and _has_elapsed(
         run[0], run[-1], (MAX_WAIT_VISITS - 1) * _DAY - (_DAY - CONFIRM_SECONDS)
     ):
-        return DetectedLoss(SiteHealth.UNRESPONSIVE, f"it has said for days to wait: {run[-1].reason}", run[0].visit)
+        return DetectedLoss(SiteHealth.UNRESPONSIVE, f"unavailable for days: {run[-1].reason}", run[0].visit)
     return None
 
 

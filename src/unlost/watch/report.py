@@ -14,26 +14,26 @@ from unlost.watch.losses import SiteLoss
 from unlost.watch.site_health import SiteHealth
 
 _HEALTH_TEXTS: Mapping[SiteHealth, str] = {
-    SiteHealth.FINE: "it is there",
-    SiteHealth.WAIT: "it says that it is away for a while",
-    SiteHealth.UNRESPONSIVE: "it does not answer",
-    SiteHealth.MISSING: "nothing of it is there",
-    SiteHealth.PARKED: "the domain has no site",
-    SiteHealth.HIJACKED: "another site is in its place",
-    SiteHealth.MOVED: "it leads to another domain",
-    SiteHealth.UNSEEN: "its robots.txt does not want us to look",
+    SiteHealth.FINE: "online",
+    SiteHealth.WAIT: "temporarily unavailable",
+    SiteHealth.UNRESPONSIVE: "no response",
+    SiteHealth.MISSING: "content missing",
+    SiteHealth.PARKED: "domain parked",
+    SiteHealth.HIJACKED: "domain hijacked",
+    SiteHealth.MOVED: "moved to another domain",
+    SiteHealth.UNSEEN: "not visited: disallowed by robots.txt",
 }
 LIFETIME_COLUMNS = (
-    "in",
+    "archive",
     "resources",
-    "ever held",
-    "until held",
-    "held for (TTL_c)",
-    "to be had (P_r)",
+    "archived",
+    "until archived",
+    "archived for (TTL_c)",
+    "available (P_r)",
     "vulnerable for",
     "endangered for",
-    "held late",
-    "still held",
+    "archived late",
+    "still archived",
 )
 """Headers of the cells that `lifetime_cells` returns."""
 
@@ -42,7 +42,7 @@ def describe_health(health: SiteHealth) -> str:
     """Return a description of the health of a site.
 
     >>> describe_health(SiteHealth.PARKED)
-    'the domain has no site'
+    'domain parked'
     """
     return _HEALTH_TEXTS[health]
 
@@ -79,13 +79,11 @@ def survey_remarks(survey: SiteSurvey) -> list[str]:
     undated = sum(not each.is_dated for each in survey.visits)
     lines = [f"{format_count(len(survey.visits), 'visit')}."]
     if undated:
-        lines.append(f"{undated:,} of them have no date, since the clock went back: times are without them.")
+        lines.append(f"{undated:,} of them have no date because the clock went back; durations exclude them.")
     if survey.change_rate is not None:
-        lines.append(
-            f"A page differs from what it was at the visit before in {format_share(survey.change_rate)} of the cases."
-        )
+        lines.append(f"Change rate: {format_share(survey.change_rate)} of the pages differ from the previous visit.")
     if survey.birth_rate is not None:
-        lines.append(f"Of what is on the web, {format_share(survey.birth_rate)} is new at each visit.")
+        lines.append(f"Birth rate: {format_share(survey.birth_rate)} of the online resources are new at each visit.")
     return lines
 
 
@@ -140,5 +138,5 @@ def _format_day(time: float) -> str:
 
 
 def _format_loss_span(loss: SiteLoss) -> str:
-    until = "until now" if loss.over is None else f"until {_format_day(loss.over)}"
-    return f"since {_format_day(loss.since)}, noticed {_format_day(loss.noticed)}, {until}"
+    until = "ongoing" if loss.over is None else f"until {_format_day(loss.over)}"
+    return f"since {_format_day(loss.since)}, detected {_format_day(loss.noticed)}, {until}"

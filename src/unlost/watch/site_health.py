@@ -137,7 +137,7 @@ class PolitePageFetcher:
             if response.status not in _REDIRECT_STATUSES or not target:
                 return page
             url = urljoin(url, target)
-            page = FetchedPage(uri, now, url, response.status, error="it redirects and leads nowhere")
+            page = FetchedPage(uri, now, url, response.status, error="redirects to an unavailable page")
         return page
 
     def _forbidden_page(self, uri: str, url: str, now: str, error: RobotsError) -> FetchedPage:
@@ -249,9 +249,9 @@ async def check_health(home: str, known: Sequence[KnownPage], fetcher: PageFetch
     known_home = next((page for page in known if _page_key(page.uri) == _page_key(home)), None)
     pairs = list(zip(pages, others, strict=True)) + ([(first, known_home)] if known_home is not None else [])
     if any(_is_as_before(*pair) for pair in pairs):
-        return await _fine_result("pages that are known are as they were", home, first, pages, known, fetcher)
+        return await _fine_result("known pages are unchanged", home, first, pages, known, fetcher)
     if first.is_forbidden or (pages and all(each.is_forbidden for each in pages)):
-        return HealthCheck(SiteHealth.UNSEEN, "its robots.txt does not want us to look", tuple(known))
+        return HealthCheck(SiteHealth.UNSEEN, "disallowed by robots.txt", tuple(known))
     health, reason = await _classify_gone_site(home, first, pages, known, fetcher)
     if health is not SiteHealth.FINE:
         return HealthCheck(health, reason, tuple(known))
@@ -284,11 +284,11 @@ async def _classify_gone_site(  # noqa: PLR0911  a return for each health
     """Return health and reason of a site without any unchanged known page."""
     responses = [each for each in (first, *pages) if each.status is not None]
     if not responses:
-        return SiteHealth.UNRESPONSIVE, first.error or "no answer"
+        return SiteHealth.UNRESPONSIVE, first.error or "no response"
     if any(each.status in _WAIT_STATUSES for each in responses) and not first.is_good:
-        return SiteHealth.WAIT, f"status {first.status}" if first.status else "some pages say to wait"
+        return SiteHealth.WAIT, f"status {first.status}" if first.status else "some pages ask to retry later"
     if all((each.status or 0) >= 500 for each in responses):
-        return SiteHealth.UNRESPONSIVE, f"status {responses[0].status} everywhere"
+        return SiteHealth.UNRESPONSIVE, f"status {responses[0].status} for all pages"
     if first.status is not None and (move := _detect_move(home, first, pages)) is not None:
         return move
     if first.is_good:
@@ -298,8 +298,8 @@ async def _classify_gone_site(  # noqa: PLR0911  a return for each health
             (SiteHealth.MISSING, f"status {first.status}") if first.status else (SiteHealth.UNRESPONSIVE, first.error)
         )
     if any(each.is_good and _classify(each, known) is None for each in pages):
-        return SiteHealth.FINE, "the home page is missing, other pages are there"
-    return SiteHealth.MISSING, f"{_format_status(first)} at home, and nothing that is known elsewhere"
+        return SiteHealth.FINE, "the home page is missing, other pages are online"
+    return SiteHealth.MISSING, f"home page: {_format_status(first)}; no known page is left"
 
 
 async def _classify_home_page(  # noqa: PLR0911
@@ -314,16 +314,16 @@ async def _classify_home_page(  # noqa: PLR0911
     if verdict is not None and verdict[0] is VerdictKind.SOFT_404:
         return (SiteHealth.WAIT if _TEMPORARY.search(verdict[1]) else SiteHealth.MISSING), verdict[1]
     if not known:
-        return SiteHealth.FINE, "it is looked at for the first time"
+        return SiteHealth.FINE, "first visit"
     if any(each.is_good and _classify(each, known) is None and _is_other(each, first) for each in pages):
-        return SiteHealth.FINE, "the pages have changed"
+        return SiteHealth.FINE, "pages have changed"
     for uri in islice(_own_links(first), _MAX_FOLLOWED_LINKS):
         linked_page = await fetcher.fetch(uri)
         if linked_page.is_good and _classify(linked_page, known) is None and _is_other(linked_page, first):
-            return SiteHealth.FINE, "it looks different, and leads to other pages"
+            return SiteHealth.FINE, "redesigned, links to working pages"
     if len(known) == 1:
-        return SiteHealth.FINE, "its only page has changed"
-    return SiteHealth.MISSING, "only a home page is left, which is another one and leads nowhere"
+        return SiteHealth.FINE, "the only known page has changed"
+    return SiteHealth.MISSING, "only a different home page without working links is left"
 
 
 def _classify(page: FetchedPage, known: Sequence[KnownPage]) -> tuple[VerdictKind, str] | None:
@@ -344,7 +344,7 @@ def _detect_move(home: str, first: FetchedPage, pages: Sequence[FetchedPage]) ->
         return None
     # If other pages stay on the domain, only the home page redirects.
     staying = [each for each in pages if each.is_good and registered_domain(each.final_url or each.uri) == own]
-    return None if staying else (SiteHealth.MOVED, f"it leads to {registered_domain(first.final_url)}")
+    return None if staying else (SiteHealth.MOVED, f"redirects to {registered_domain(first.final_url)}")
 
 
 async def _fine_result(
@@ -417,4 +417,4 @@ def _page_key(uri: str) -> str:
 
 
 def _format_status(page: FetchedPage) -> str:
-    return f"status {page.status}" if page.status else "no answer"
+    return f"status {page.status}" if page.status else "no response"

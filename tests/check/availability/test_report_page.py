@@ -79,7 +79,7 @@ def watch_html() -> str:
     return render_watch_page([WatchedSite(f"http://site.example/{EVIL}", survey, [lost])])
 
 
-PAGES = [(check_html, "What would come back"), (watch_html, "What visits have shown")]
+PAGES = [(check_html, "What could be recovered"), (watch_html, "Watch report")]
 
 
 @pytest.mark.parametrize(("html", "heading"), PAGES)
@@ -100,10 +100,10 @@ def test_page_shows_the_results(page: Page, tmp_path: Path) -> None:
     PageVisit(page, tmp_path / "page.html", check_html())
     text = page.inner_text("main")
     assert "If the site were lost now" in text
-    assert "Let archives fetch what robots.txt forbids: 1 is forbidden by robots.txt" in text
+    assert "Allow archives to fetch what robots.txt disallows: 1 affected" in text
     for state, count in compute_check_stats(resources_with_hostile_names(), NOW).states.items():
         assert f"{count} {state.value}:" in text
-    assert "did not say all that it has" in text
+    assert "are incomplete: " in text
     assert "\\u202egnp.exe" in text
     assert LONG not in text
 

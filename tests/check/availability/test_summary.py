@@ -144,6 +144,6 @@ def test_advice_texts() -> None:
     found = compute_check_stats(
         [*FREE, availability("gone", "x", status=404), *[availability(f"q{n}?a") for n in range(10)]], NOW
     )
-    assert check_headline(found.score) == "If the site were lost now, 8 of 20 resources would come back: 40 %."
-    assert check_remarks(found)[0] == "1 more is not on the web any more, of which archives have 1."
-    assert describe_advice(found.advice[0]).endswith("10 are with a query in their address, of which 8 would be saved.")
+    assert check_headline(found.score) == "If the site were lost now, 8 of 20 resources could be recovered: 40 %."
+    assert check_remarks(found)[0] == "1 more is offline (1 archived)."
+    assert describe_advice(found.advice[0]).endswith("10 affected, about 8 would then be archived.")

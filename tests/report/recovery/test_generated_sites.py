@@ -85,7 +85,7 @@ def test_report_of_sample_site(tmp_path: Path) -> None:
     assert summary(folder / "summary.tsv") == summary(command.summary)
     page = (folder / "index.html").read_text()
     missing = page[page.index('id="missing"') :]
-    assert f"<bdi>{ROOT}nowhere.html</bdi><small>no archive has it</small>" in missing
+    assert f"<bdi>{ROOT}nowhere.html</bdi><small>not archived</small>" in missing
     assert f'linked from <a href="{base}/web/20100101000000/{ROOT}"' in missing.replace("\n", "")
     lines = unlost("report", str(command.folder), "--list", "missing").stdout.decode().splitlines()
     assert f"{ROOT}nowhere.html\tnot-held\t1\t{ROOT}" in lines

@@ -25,14 +25,14 @@ KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/p
 MIMES = (*KINDS, "application/json", "text/plain", "application/x-unknown")
 REASONS = ("not-held", "rejected", "no-good-copy", "excluded", "failed")
 VERDICTS = {
-    "soft-404": 'its title or heading says "error 404"',
-    "parked": 'it says "for sale"',
-    "hijacked": "it is about gambling, and the site was not before",
-    "login-wall": 'it asks who is there: "log in"',
-    "consent-wall": 'it wants consent first: "accept all"',
-    "archive-error": 'an archive says "not archived"',
+    "soft-404": 'title or heading contains "error 404"',
+    "parked": 'contains "for sale"',
+    "hijacked": "about gambling, unlike earlier captures of the site",
+    "login-wall": 'requires a login: "log in"',
+    "consent-wall": 'requires consent: "accept all"',
+    "archive-error": 'message of an archive: "not archived"',
 }
-TRAPS = ("longer than 2,000 characters", "its path repeats itself", "redirects that lead on and on")
+TRAPS = ("longer than 2,000 characters", "path repeats itself", "redirect chains beyond the limit")
 # Equal in both languages: data, commands, and words that are also German.
 DATA = re.compile(r"(https?:|unlost re|[a-z]+/[\w.-]+$|\"|[a-f]( \d{4}-.*)?$|[<>]?\s?\d+ %$|[\d., -]*$|\W*$)")
 THE_SAME = {"summary.tsv", "report.json"}
@@ -128,7 +128,7 @@ def test_german_report_has_no_english_text(folder: Path) -> None:
     assert collect_text(english).tags == collect_text(german).tags
     assert untranslated(english, german) == set()
     planted = german.replace(report_strings("de")("head.how_much"), report_strings("en")("head.how_much"))
-    assert untranslated(english, planted) == {"How much came back"}
+    assert untranslated(english, planted) == {"Overview"}
 
 
 def test_catalogue_has_exactly_the_used_texts(folder: Path, tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_data_files_are_independent_of_language(folder: Path, tmp_path: Path) ->
 def test_numbers_and_dates_are_localised(folder: Path) -> None:
     """Thousands have a point, and dates and ranges are German."""
     page = report_html(folder, "de")
-    assert "Die Kopien sind vom 1. April 1900 bis zum 1. Januar 2026." in page
+    assert "Die Archivversionen stammen aus der Zeit vom 1. April 1900 bis zum 1. Januar 2026." in page
     assert "länger als 2.000 Zeichen" in page
     assert "1900 bis 1904" in page
-    assert "es geht um Glücksspiel" in page
+    assert "Thema Glücksspiel" in page
     assert "und 4 weiteren" in page
 
 
@@ -189,11 +189,11 @@ def test_all_reasons_are_translated() -> None:
     found = set(generated_reasons())
     assert {reason for reason in found if translate_message(reason, german) is None} == set()
     invalid = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
-    mixed = ["", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999]
+    mixed = ["", "HTTP 503", 'contains "a" and more', "about <b>, unlike earlier captures of the site", "x" * 9_999]
     for reason in invalid + mixed:
         assert translate_message(reason, german) is None
         assert translate_message(reason, report_strings("en")) == reason
-    assert translate_message('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
+    assert translate_message('contains "{quote} {0} <b>"', german) == 'enthält "{quote} {0} <b>"'
 
 
 def test_all_reason_texts_in_the_source_are_in_the_catalogue() -> None:
@@ -206,7 +206,7 @@ def test_all_reason_texts_in_the_source_are_in_the_catalogue() -> None:
         _bare(text) for name, text in load_texts("en", "unlost.report.recovery").items() if name.startswith("said.")
     }
     unknown = {text for text in texts if text not in patterns}
-    assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are composed"
+    assert unknown == {"more than {} unlisted URLs {}", "in one folder", "of the same shape"}, "which are composed"
     assert "the frog is {}" in set(sentences([], "def f():\n    return f'the frog is {quoted(x)}'\n"))
 
 

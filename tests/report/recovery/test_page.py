@@ -67,15 +67,15 @@ def test_report_is_self_contained(page: Page, folder: Path, tmp_path: Path) -> N
     headings = page.locator("h2").all_inner_texts()
     count = len(INVALID_URLS)
     assert headings == [
-        "How much came back",
-        "From which time",
+        "Overview",
+        "Capture dates",
         f"Missing: {len(NAMES) + count + 1}",
-        f"Listed, and not given: {count + 1}",
-        f"Rejected copies: {count + 1}",
-        "Not looked for",
+        f"Listed but not delivered: {count + 1}",
+        f"Rejected captures: {count + 1}",
+        "Not searched for",
     ]
-    assert f"{2 + count} of {2 + len(NAMES) + 3 * count + 2} resources came back." in page.inner_text(".lead")
-    assert "1 is still to come." in page.inner_text(".lead")
+    assert f"{2 + count} of {2 + len(NAMES) + 3 * count + 2} resources recovered." in page.inner_text(".lead")
+    assert "1 queued." in page.inner_text(".lead")
     planted = report_html(folder).replace("</main>", '<p style="width: 500px">wide</p><script>1</script></main>')
     visit = PageVisit(page, tmp_path / "planted.html", planted)
     assert visit.overflows()
@@ -123,9 +123,9 @@ def test_missing_resources_name_their_referrers(page: Page, tmp_path: Path) -> N
     PageVisit(page, tmp_path / "page.html", report_html(make_state(tmp_path / "r", made)))
     first, second = page.locator("#missing ~ ol").first.locator("li").all_inner_texts()
     assert first.split("\n")[0] == f"{SITE}b"
-    assert "an archive has it, and does not show it" in first
+    assert "archived, but the archive blocks access" in first
     assert f"linked from {SITE}p0, {SITE}p1, {SITE}p2, {SITE}p3, {SITE}p4 and 4 more" in first
-    assert second.split("\n") == [f"{SITE}a", "no archive has it", f"linked from {SITE}"]
+    assert second.split("\n") == [f"{SITE}a", "not archived", f"linked from {SITE}"]
     links = page.locator("#missing ~ ol").first.locator("li").first.locator("a")
     assert [link.get_attribute("href") for link in links.all()] == [f"{ARCHIVED}{number}" for number in range(5)]
 
@@ -142,7 +142,7 @@ def test_timeline_has_bars_and_table(page: Page, tmp_path: Path) -> None:
     assert len(heights) == 3
     assert heights[2] > 100
     assert [height / heights[2] for height in heights] == pytest.approx([1 / 11, 3 / 11, 1], abs=0.02)
-    assert page.get_by_role("img", name="Time line of copies").count() == 1
+    assert page.get_by_role("img", name="Timeline of captures").count() == 1
     rows = page.locator("#timeline ~ .scroll tbody tr").all_inner_texts()
     assert [row.split() for row in rows] == [["2001", "1"], ["2003", "3"], ["2011", "11"]]
     assert page.locator("figure .ends").inner_text().split() == ["2001", "2006", "2011"]
@@ -195,8 +195,8 @@ def test_long_lists_are_truncated_with_a_hint(page: Page, tmp_path: Path) -> Non
     visit = PageVisit(page, tmp_path / "page.html", report_html(make_state(tmp_path / "r", made)))
     text = page.inner_text("main")
     assert page.locator("li").count() == 2 * MAX_LISTED_RESOURCES + 1
-    assert "7 more are not shown here: unlost report … --list missing names them all." in text
-    assert "1 more is not shown here: unlost report … --list listed names them all." in text
+    assert "7 more are not shown. To list all: unlost report … --list missing" in text
+    assert "1 more is not shown. To list all: unlost report … --list listed" in text
     assert not visit.overflows()
 
 

@@ -37,7 +37,7 @@ def test_single_date_yields_one_bar() -> None:
     assert found == [TimelineBar("2011-04", 1)]
     (shape,) = _shapes(found)
     assert (float(shape["y"]), float(shape["height"])) == (0, 100)
-    assert describe_timeline(found, ENGLISH) == "1 copy, from 2011-04."
+    assert describe_timeline(found, ENGLISH) == "1 capture, from 2011-04."
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_bar_heights_are_proportional() -> None:
 def test_timeline_without_captures_is_empty() -> None:
     """There are no bars, and the image says so."""
     assert timeline_bars({}) == []
-    assert "No copies." in render_timeline([], ENGLISH)
+    assert "No captures." in render_timeline([], ENGLISH)
 
 
 def _shapes(found: list[TimelineBar]) -> list[dict[str, str]]:

@@ -140,7 +140,7 @@ def test_external_data_is_used_only_if_given(truth: Truth, tmp_path: Path) -> No
     sizes = next(each for each in found["factors"] if each["name"] == "resource size")
     first = json.loads(unlost("report", "--factors", str(truth.folders[0]), "--json", *some).stdout)
     assert sizes["known"] == first["resources"]
-    assert "resources only" in found["left_out"]["resource size"]
+    assert "known for only" in found["left_out"]["resource size"]
     assert unlost("report", "--factors", str(truth.folders[0]), "--original", str(tmp_path / "none")).returncode == 3
 
 

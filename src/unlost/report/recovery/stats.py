@@ -341,7 +341,7 @@ def describe_timeline(bars: list[TimelineBar], t: Translations) -> str:
     >>> from unlost.report.recovery.text import report_strings
     >>> bars = [TimelineBar("2011", 3), TimelineBar("2012", 0), TimelineBar("2013", 5)]
     >>> describe_timeline(bars, report_strings("en"))
-    '8 copies, from 2011 to 2013; most, 5, from 2013.'
+    '8 captures, from 2011 to 2013; maximum 5 (2013).'
     """
     if not bars:
         return t("time.none")

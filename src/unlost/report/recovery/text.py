@@ -25,8 +25,8 @@ def translate_message(text: str, t: Translations) -> str | None:
     """Translate a message from the database; return None if it is not a known message.
 
     >>> german = report_strings("de")
-    >>> translate_message('it says "for sale"', german), translate_message("HTTP 503", german)
-    ('sie sagt "for sale"', None)
+    >>> translate_message('contains "for sale"', german), translate_message("HTTP 503", german)
+    ('enthält "for sale"', None)
     """
     if t.language == LANGUAGES[0]:
         return text
@@ -68,10 +68,10 @@ def report_headline(stats: RecoveryStats, t: Translations) -> str:
 
     >>> from unlost.report.recovery.text import report_strings
     >>> report_headline(RecoveryStats(recovered=128, missing=12, queued=3), report_strings("en"))
-    '128 of 140 resources came back. 12 are missing. 3 are still to come.'
+    '128 of 140 resources recovered. 12 missing. 3 queued.'
     >>> english, german = report_strings("en"), report_strings("de")
     >>> report_headline(RecoveryStats(recovered=1), english), report_headline(RecoveryStats(missing=2), german)
-    ('1 of 1 resource came back.', 'Keine von 2 Dateien ist zurückgekommen.')
+    ('1 of 1 resource recovered.', '0 von 2 Dateien wiederhergestellt.')
     """
     if not stats.total:
         sentences = [t("report.nothing_yet")]
@@ -130,7 +130,7 @@ def outcome_text(stats: RecoveryStats, t: Translations, part: str, key: str) -> 
     >>> from unlost.report.recovery.text import report_strings
     >>> english, stats = report_strings("en"), RecoveryStats(listings=[("a", "failed", None)])
     >>> outcome_text(RecoveryStats(), english, "reason", "not-held"), outcome_text(stats, english, "reason", "not-held")
-    ('no archive has it', 'no archive that was listed has it')
+    ('not archived', 'not in any listed archive')
     """
     is_complete = all(outcome not in INCOMPLETE_LISTING_OUTCOMES for _, outcome, _ in stats.listings)
     unlisted_part = f"{part}_unlisted"
