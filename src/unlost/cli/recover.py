@@ -476,7 +476,7 @@ class RecoverRun:
     def _say_what_next(self, result: RecoveryRunResult) -> None:
         self._say_how_it_ended(result)
         if result.counts[ResourceStatus.RECOVERED] and not self._options["json"]:
-            say_next(f"{command_line('report', self._folder)} shows what was recovered and what is missing")
+            say_next(f"{command_line('report', self._folder)} lists recovered and missing resources")
             say_next(f"{command_line('export', self._folder, '-o', 'SITE')} writes the recovered site")
 
     def _say_how_it_ended(self, result: RecoveryRunResult) -> None:
