@@ -41,9 +41,9 @@ def test_check_reports_states_and_saves_files(home: Home, base: str, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert f"{len(html)} of {len(files)} resources could be recovered: {100 * len(html) / len(files):.0f} %." in out
     assert "1 more is offline (1 archived)." in out
-    assert f"{len(files) - len(html):>7,}  vulnerable: on the web only: would be lost with the site" in out
+    assert f"{len(files) - len(html):>7,}  vulnerable: online, not archived: would be lost with the site" in out
     assert "text/html" in out
-    assert "Hand these addresses to archives" in out
+    assert "Submit these URLs to archives" in out
     assert f"next: the URLs in {save} can be given to https://web.archive.org/save" in done.stderr.decode()
     saved = save.read_text().splitlines()
     assert set(saved) == {file_url(base, path) for path in files if path not in html}

@@ -241,7 +241,7 @@ def test_unreadable_parts_are_reported(
     assert summary["left_out"]["original"] == {"error": 2, "redirect": 3}
     assert run(["compare", "original", "recovered", "--html", "page.html"]) == 5
     page = Path("page.html").read_text("utf-8")
-    assert "1,200 things in <bdi>recovered</bdi> could not be read" in page
+    assert "1,200 parts of <bdi>recovered</bdi> could not be read" in page
     assert "in <bdi>original</bdi> could not be read" not in page
 
 
@@ -254,7 +254,7 @@ def test_uncompared_texts_are_reported_by_reason(
     recovered = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
     mock_sites(monkeypatch, MemorySite(original), MemorySite(recovered))
     assert run(["compare", "original", "recovered"]) == 0
-    assert b"2 texts were not compared: the document is damaged; first: http://a.example/x.pdf" in (
+    assert b"2 texts were not compared: damaged document; first: http://a.example/x.pdf" in (
         capsysbinary.readouterr().err
     )
     original.append(resource(names[2], b"unreadable"))
@@ -271,7 +271,7 @@ def test_deflated_wacz_members_are_reported(tmp_path: Path) -> None:
     (tmp_path / "b.warc").write_bytes(record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two"))
     done = unlost("compare", "a.wacz", "b.warc", "--list", "all")
     assert (done.returncode, done.stdout.split(b"\t")[:2]) == (5, [b"changed", b"unreadable"])
-    assert b"take it out of the ZIP" in done.stderr
+    assert b"compressed in a WACZ: extract it" in done.stderr
 
 
 def test_hostile_names_are_escaped(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -121,10 +121,10 @@ def test_at_a_terminal_it_waits_for_ctrl_c(temporary: Path) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        "A site is lost",
-        pytest.param("They answer", marks=pytest.mark.long),
-        pytest.param("Each publishes", marks=pytest.mark.long),
-        "The site is recovered",
+        "Lost website",
+        pytest.param("Archives on this machine", marks=pytest.mark.long),
+        pytest.param("MementoMap of each", marks=pytest.mark.long),
+        "Recovery from all",
     ],
 )
 def test_interruption_leaves_no_files(temporary: Path, step: str) -> None:
@@ -160,7 +160,7 @@ def test_pywb_gives_the_same_result(temporary: Path, tmp_path: Path) -> None:
 def test_pywb_ends_with_the_demo(temporary: Path, sign: signal.Signals) -> None:
     """If it is interrupted, and if it is killed."""
     with run_demo(temporary, "--wait", "--pywb", str(WAYBACK)) as process:
-        read_until(process, "Each publishes")
+        read_until(process, "MementoMap of each")
         assert len(processes_of(temporary)) >= 3
         process.send_signal(sign)
         process.communicate(timeout=60)
