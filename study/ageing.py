@@ -59,7 +59,7 @@ def main() -> None:
     chapter.line(
         f"A filter knows nothing of what is new: it finds {filtered['new']:.1%} of it, where the wildcards of weights "
         f"4, 1 find {by_weights['new']:.1%} and deny {by_weights['denied']:.1%} of the rest. Hence the age at which "
-        "filters are not believed any more ([ageing.md](ageing.md)): until then a filter, after that the map."
+        "filters are not believed any more ([how maps age](map.md#age)): until then a filter, after that the map."
     )
     chapter.finish()
 

@@ -20,8 +20,6 @@ from unlost.warc import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format
 RepositoryHoldings = tuple[RepositoryModel, Sequence[RepositoryCapture]]
 """A repository and its captures in some week."""
 
-_MAX_SHALLOW_DEPTH = 3  # path segments; the dissertation calls longer paths deep
-
 
 def write_original(site: SimulatedSite, week: int, file: Path) -> Path:
     """Write the site of a week as a WARC, as a crawler would, and return the file."""

@@ -172,6 +172,44 @@ def test_not_now_error_opens_until_its_date() -> None:
     assert breakers.suspended_until() == {"b": 99.0}
 
 
+def test_half_open_circuit_is_not_reported_as_suspended() -> None:
+    """Failures that do not count neither close nor open it; requests are sent."""
+    clock = VirtualClock()
+    breakers = BreakerRegistry(clock, POLICIES["crawl"])
+    breaker = breakers.breaker("a")
+    for _ in range(POLICIES["crawl"].failures):
+        breaker.record_failure("dns")
+    assert list(breakers.suspended_until()) == ["a"]
+    clock.advance(POLICIES["crawl"].pause)
+    assert breakers.allows_request("a")
+    assert not breaker.record_failure("timeout")
+    assert breakers.suspended_until() == {}
+
+
+def test_pause_until_the_end_of_the_run_survives_a_clock_that_is_set_back() -> None:
+    """A finite pause ends, since its age is unknown."""
+    for use, allows in (("check", False), ("recover", True)):
+        clock = VirtualClock()
+        breaker = CircuitBreaker(clock, POLICIES[use])  # type: ignore[index]
+        for _ in range(POLICIES[use].failures):  # type: ignore[index]
+            breaker.record_failure("timeout")
+        clock.advance(-10)
+        assert breaker.allows_request() == allows
+
+
+def test_message_names_why_the_circuit_opened() -> None:
+    """A trial request that failed is one failure."""
+    clock = VirtualClock()
+    breaker = CircuitBreaker(clock, POLICIES["recover"], "a")
+    for _ in range(POLICIES["recover"].failures):
+        breaker.record_failure("timeout", "late")
+    clock.advance(POLICIES["recover"].pause)
+    assert breaker.allows_request()
+    breaker.record_failure("timeout", "late")
+    assert breaker.suspension is not None
+    assert breaker.suspension.message == "a: a trial request failed, the last: late"
+
+
 def test_late_outcomes_without_a_permit_do_not_change_an_open_circuit() -> None:
     """They belong to requests that were sent before it opened."""
     clock = VirtualClock()

@@ -347,7 +347,7 @@ async def recover_async(
         raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
     http_client = ArchiveHttpClient(
         FileLimitStore(paths.state_folder() / "limits", warn=log_warning), SystemClock(), contact,
-        max_wait=MAX_WAITS["api"], connections_per_host=connections, use_proxies=proxies, warn=log_info,
+        max_wait=MAX_WAITS["recoveries"], connections_per_host=connections, use_proxies=proxies, warn=log_info,
     )  # fmt: skip
     session = RecoverySession(
         Path(output), options, sources, http_client, SystemClock(), run_options, on_event or ignore_event,

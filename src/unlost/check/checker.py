@@ -256,7 +256,6 @@ class CrawledSite:
     Args:
         plan: What to crawl.
         options: How to crawl it.
-        options: How to crawl it.
         prefixes: URL prefixes to list in archives; by default the hosts that are found.
         must_answer: Raise InputError if nothing could be fetched.
         is_sitemap: Count only URLs that sitemaps list, and raise InputError if there are none.

@@ -16,6 +16,7 @@ from unlost.errors import UsageError
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.connectivity import Connectivity
 from unlost.http.limit_store import FileLimitStore
+from unlost.http.policy import MAX_WAITS
 from unlost.registry.loader import Registry, load_registry
 from unlost.registry.models import Archive
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from unlost.aggregate.models import RoutingOptions
 
 
-LIMIT_WAIT_SECONDS = 900.0
+LIMIT_WAIT_SECONDS = MAX_WAITS["recoveries"]
 """Seconds that a request of a long-running command may wait for a rate limit.
 
 Exhausted quotas and blocks fail the request at once.

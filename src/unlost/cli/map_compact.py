@@ -98,12 +98,12 @@ def run_budget_compaction(
 
 
 def _format_budget(budget: MapBudget, report: BudgetReport) -> str:
-    filter_path = (
+    filter_text = (
         f", {report.filter_bytes:,} of a filter of {report.filter_bits} bits a key" if report.filter_bits else ""
     )
     learned = f", learned from {report.query_count:,} questions" if report.query_count else ""
     return (
-        f"{report.size:,} of {budget}{filter_path}; of the pages asked for that are not held, "
+        f"{report.size:,} of {budget}{filter_text}; of the pages asked for that are not held, "
         f"{report.expected_error_rate:.1%} are "
         f"expected to be taken for held{learned}"
     )

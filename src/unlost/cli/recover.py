@@ -608,7 +608,6 @@ def _check_dates(options: Mapping[str, Any], plan: "RecoverOptions") -> None:
 
 
 _FILE = types.AnyPath()
-_COUNT = click.IntRange(min=1)
 
 
 _OPTIONS = (

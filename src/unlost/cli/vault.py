@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from unlost.archives.factory import create_client
 from unlost.cli import types
 from unlost.cli.archive_options import (
+    LIMIT_WAIT_SECONDS,
     archives_option,
     contact_option,
     delay_option,
@@ -562,9 +563,6 @@ def _say_packed(packed: "PackResult", selection: "FileSelection", *, is_json: bo
     say_next(f"{inject} puts the blocks into the pages of a static site; docs/vault.md tells how a server adds them")
 
 
-_LIMIT_WAIT_SECONDS = 900.0  # that a request may wait for a rate limit
-
-
 @command.command(name="status")
 @vault_option
 @click.option("--site", metavar="URL", help="Fetch the pages of the live site at URL.")
@@ -636,7 +634,7 @@ def _gather_from_archives(
     archives = select_archives(options["archives"], options["only"]).values()
 
     async def query_archives() -> None:
-        async with open_http_client(options["contact"], _LIMIT_WAIT_SECONDS) as http_client:
+        async with open_http_client(options["contact"], LIMIT_WAIT_SECONDS) as http_client:
             queries = (
                 collect_from_archive(
                     each.id, create_client(each, http_client), site, state.live, options["copies"], collector

@@ -67,7 +67,7 @@ async def crawl(
         should_stop: Polled; the crawl stops gracefully once it returns True.
         timeouts: Limits of one fetch.
         max_wait: Longest wait in seconds that a host may demand by Retry-After; beyond it, the host is suspended
-            until a later run.
+            until then; a later run visits it if this one ends first.
         use_proxies: Whether to use the proxies of the environment.
         resolver: Resolves host names; the system's resolver by default.
         warc_bytes: Size in bytes at which a WARC file is closed and the next one begun.

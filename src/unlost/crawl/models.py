@@ -142,7 +142,7 @@ class CrawlResult:
         counts: Number of URLs by outcome, over all runs.
         queued: Number of URLs still to be fetched.
         excluded_links: Number of links not followed, by reason; links to other sites are not counted.
-        suspended_hosts: Hosts left for a later run, with the time to retry in seconds since 1970.
+        suspended_hosts: Hosts that were still suspended at the end, with the time to retry in seconds since 1970.
         robots_unreachable: Number of URLs forbidden only because robots.txt could not be fetched.
         limit: The limit that ended the run, `resources` or `bytes`; None if none did.
         is_stopped: Whether the run was stopped by its caller.

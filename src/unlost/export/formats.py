@@ -1,8 +1,8 @@
 """The export formats: one registry for the command, the Python API, the workers and the web pages.
 
 To add a format, write a module with an export target for the files of a site (`ExportTarget`) or with a function of the
-type `Exporter`, and add an `ExportFormat` to `EXPORT_FORMATS`. Nothing else names the formats. The modules that write
-them are imported on first use.
+type `Exporter`, and add an `ExportFormat` to `EXPORT_FORMATS`. Nothing else names the formats but the
+translations of the order form. The modules that write them are imported on first use.
 """
 
 from abc import ABC, abstractmethod
@@ -92,6 +92,7 @@ class ExportSummary(ABC):
 
 Exporter: TypeAlias = Callable[[Path, Path, ExportOptions, ExportProgress], ExportSummary]
 """Writes the recovery in a folder to a path that does not exist. Raises UsageError, InputError and OSError."""
+_API_NAMES = {"windows": "windows_names"}  # parameters of `Recovery.export` that have another name
 _SITE_OPTIONS = ("hosting", "external", "windows")  # options of files; `rewrite` leaves archive files as they are
 
 
@@ -195,7 +196,8 @@ def export_recovery(
     options, progress = options or ExportOptions(), progress or ExportProgress()
     export_format = export_format_of(output)
     if unsupported := export_format.unsupported_options(options):
-        raise UsageError(f"{', '.join(unsupported)}: does not apply to {export_format.name}, which contains captures")
+        names = ", ".join(_API_NAMES.get(name, name) for name in unsupported)
+        raise UsageError(f"{names}: does not apply to {export_format.name}, which contains captures")
     if not export_format.is_site:
         exporter: Exporter = export_format.load()
         return exporter(recovery, output, options, progress)

@@ -8,6 +8,7 @@ Used by aggregate, recovery, crawl, refresh, check, watch, vault, research and t
 own entry in `unlost.http.policy.POLICIES`.
 """
 
+import math
 from collections import Counter, deque
 from dataclasses import dataclass
 from enum import StrEnum
@@ -258,8 +259,12 @@ class CircuitBreaker:
         )
 
     def _is_pause_over(self) -> bool:
-        """Return whether the circuit was open long enough. Setting the clock back does not prolong that."""
-        return self._suspension is None or not self._since <= self._clock.now() < self._suspension.until
+        """Return whether the circuit was open long enough. Setting the clock back does not prolong a finite pause."""
+        if self._suspension is None:
+            return True
+        if math.isinf(self._suspension.until):
+            return False
+        return not self._since <= self._clock.now() < self._suspension.until
 
     def _is_late(self, permit: BreakerPermit | None) -> bool:
         """Return whether a request was sent before the circuit opened or closed; without a permit: whether it is open.
@@ -281,7 +286,7 @@ class CircuitBreaker:
         if self._state is BreakerState.HALF_OPEN:
             if not of_page or self._failing_hosts.are_many(now):
                 self._pause = min(policy.growth * self._pause, policy.max_pause)
-                self._open_for_failures()
+                self._open_for_failures("a trial request failed")
             return
         if of_page:
             self._consecutive_page_failures += 1
@@ -293,7 +298,8 @@ class CircuitBreaker:
         is_share_exceeded = self._is_share_exceeded(now, of_page=of_page)
         if consecutive >= policy.failures or is_share_exceeded:
             self._pause = policy.pause
-            self._open_for_failures()
+            in_a_row = consecutive >= policy.failures
+            self._open_for_failures(f"{consecutive} failures in a row" if in_a_row else "too many failures")
 
     def _is_share_exceeded(self, now: float, *, of_page: bool) -> bool:
         """Add a failure to the window; return whether too many of the responses in it are failures."""
@@ -307,11 +313,9 @@ class CircuitBreaker:
             responses += counts["of_pages"]
         return responses >= self._policy.min_responses and failures >= share * responses
 
-    def _open_for_failures(self) -> None:
-        count, last = self._policy.failures, (self._last_failure or ("", ""))[1]
-        self.open(
-            self._clock.now() + self._pause, FAILING, f"{self._name}: {count} failures in a row, the last: {last}"
-        )
+    def _open_for_failures(self, reason: str) -> None:
+        last = (self._last_failure or ("", ""))[1]
+        self.open(self._clock.now() + self._pause, FAILING, f"{self._name}: {reason}, the last: {last}")
 
     def _close(self) -> None:
         self._state = BreakerState.CLOSED
@@ -419,11 +423,11 @@ class BreakerRegistry:
         return {name: each for name, breaker in self._breakers.items() if (each := breaker.suspension) is not None}
 
     def suspended_until(self) -> dict[str, float]:
-        """Return the ends of the suspensions, in seconds since 1970, by name.
+        """Return the ends of the suspensions of open circuits, in seconds since 1970, by name.
 
-        Half-open circuits are included: no request has succeeded since.
+        Half-open circuits are not included: requests are sent to them, and what fails is recorded one by one.
         """
-        return {name: status.until for name, status in self.statuses().items() if status.until is not None}
+        return {name: suspension.until for name, suspension in sorted(self.suspended.items())}
 
     def allows_request(self, name: str) -> bool:
         """Return whether a request may be sent now, as `CircuitBreaker.allows_request` does."""

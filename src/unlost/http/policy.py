@@ -12,7 +12,7 @@ from typing import Literal, Self
 BreakerUse = Literal["aggregate", "recover", "crawl", "harvest", "check", "check-captures", "watch", "sample", "vault"]
 RetryUse = Literal["archives", "aggregate", "crawl", "harvest", "throttled", "watch"]
 TimeoutUse = Literal["archives", "live"]
-WaitUse = Literal["archives", "aggregate", "api", "live", "overlap", "recover", "watch"]
+WaitUse = Literal["archives", "aggregate", "recoveries", "live", "overlap", "recover", "watch"]
 
 PAGE_FAILURE_OUTCOMES = frozenset({"redirect", "http-5xx", "malformed", "too-large"})
 """The failures of an upstream request that may be those of single pages."""
@@ -203,7 +203,7 @@ MAX_WAITS: Mapping[WaitUse, float] = MappingProxyType(
     {
         "archives": 300.0,
         "aggregate": 2.0,  # at most half of the deadline: otherwise an archive without a permit counts as slow
-        "api": 900.0,
+        "recoveries": 900.0,
         "live": 300.0,  # that a host may demand by Retry-After before it is left for a later run
         "overlap": 60.0,  # for a live site, so that other sites are not delayed
         "recover": 60.0,  # for the live version of a site, so that archives are not delayed

@@ -28,7 +28,6 @@ from unlost.sqlite import STATE_FILE_NAME
 from unlost.warc.writer import OPEN_SUFFIX
 
 CHECKPOINT_FILE = "checkpoint.sqlite"
-PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 _WARC_FOLDER = "warc"
 _PACKAGES_FOLDER = "packages"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
@@ -272,9 +271,6 @@ class DiskSpace:
             if self.limits.min_free and self._folders.usage(self._used).free < self.limits.min_free:
                 return LOW_SPACE
         return ""
-
-
-_FOLDER = "packages"
 
 
 def write_packages(

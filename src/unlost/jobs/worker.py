@@ -19,6 +19,7 @@ from typing import Self
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, InputError, LeaseLostError, SpaceError, UnwrittenError, UsageError
 from unlost.http.client import ArchiveHttpClient
+from unlost.http.policy import MAX_WAITS
 from unlost.jobs import states
 from unlost.jobs.folders import DiskSpace, JobFolders, write_checkpoint, write_packages
 from unlost.jobs.limits import OrderLimits
@@ -45,7 +46,6 @@ JobChange = Callable[[Job, float], Job]
 """A change for `JobStore.change`."""
 _CHECKPOINT_SECONDS = 15.0
 """Interval of checkpoints. A crash loses only listings and requests since the last one; captures are in the WARCs."""
-_MAX_RATE_LIMIT_WAIT_SECONDS = 900.0  # maximum wait for a rate limit; daily quotas and blocks end a round at once
 _MAX_REMAINING_SHARE = 0.1  # of all resources; with more left, the job is queued again instead of offered
 _RETRY_REMARK = "missing resources are retried in the background"
 _MAX_ROUNDS = 3  # rounds without anything new until a job is complete although some archives still fail
@@ -317,7 +317,7 @@ class JobRunner:
                 self._update_progress(event.counts, keeper)
 
         session = RecoverySession(
-            folder, order.recover_options(), self._archives(), context.open_client(_MAX_RATE_LIMIT_WAIT_SECONDS),
+            folder, order.recover_options(), self._archives(), context.open_client(MAX_WAITS["recoveries"]),
             context.clock, on_event=on_event, should_stop=quota.is_exceeded,
         )  # fmt: skip
         checkpoints = asyncio.create_task(_write_checkpoints(folder))

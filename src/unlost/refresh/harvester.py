@@ -392,7 +392,7 @@ class HarvestResult:
     Attributes:
         outcomes: Number of pages by outcome in this round.
         pending: Number of pages still to be visited.
-        suspended_hosts: Hosts left for a later run, with the time to retry in seconds since 1970.
+        suspended_hosts: Hosts that were still suspended at the end, with the time to retry in seconds since 1970.
         is_stopped: Whether the run was stopped by its caller.
         audited: Number of skips audited in this run.
         false_claims: Number of audited pages that had changed.

@@ -50,7 +50,6 @@ _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _MAX_BODY_BYTES = 16 << 20  # of a response
 _CLASSIFIED_BYTES = 1 << 20  # of a body that are classified
 _ABSENT_KINDS = frozenset({VerdictKind.SOFT_404, VerdictKind.PARKED})
-_MAX_WAIT_SECONDS = 60.0  # longer waits requested by a site are skipped, so that other sites are not delayed
 
 _T = TypeVar("_T")
 

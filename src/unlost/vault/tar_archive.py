@@ -115,18 +115,17 @@ class UnpackResult:
 
 
 @contextmanager
-def atomic_new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
+def atomic_new_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder that is renamed to the target on success and deleted on failure.
 
     Args:
         target: The folder.
-        option: Command line option of the target, for the error message.
 
     Raises:
         UsageError: The target exists and is not an empty folder.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise UsageError(f"{target}: something is there already: give another place by {option}")
+        raise UsageError(f"{target}: something is there already: give another place by -o")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
