@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,13 +55,18 @@ def normalized(text: str) -> str:
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> None:
-    """Read stdout up to a line that begins with these words."""
+    """Read stdout up to a line that begins with these words. A process without such a line is killed."""
     assert process.stdout is not None
     seen = []
-    for line in process.stdout:
-        seen.append(line)
-        if line.startswith(words):
-            return
+    limit = threading.Timer(60, process.kill)
+    limit.start()
+    try:
+        for line in process.stdout:
+            seen.append(line)
+            if line.startswith(words):
+                return
+    finally:
+        limit.cancel()
     raise AssertionError("".join(seen))
 
 
