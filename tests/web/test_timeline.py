@@ -49,13 +49,13 @@ def test_selected_captures_are_listed_and_counted() -> None:
     mementos += [MementoTuple("20150101000000", "a", "http://a/2015")]
     assert page_of(mementos).count("<li>") == 500
     one = page_of(mementos, CaptureFilter("a", "2014"))
-    assert "600 copies in a of 2014" in one
+    assert "600 captures in a from 2014" in one
     assert "100 more are not shown" in one
     assert page_of(mementos, CaptureFilter("a", "2015")).count("<li>") == 1
     for year in ("0000", "20", "\0", "<b>", "2014-"):
         page = page_of(mementos, CaptureFilter("", year))
         assert "<li>" not in page
-        assert "0 copies" in page
+        assert "0 captures" in page
 
 
 def test_captures_in_files_link_to_the_proxy() -> None:
