@@ -171,7 +171,7 @@ def test_shortage_is_reported_by_health_metrics_and_pages(site_archives: SiteArc
         assert found["unlost_disk_min_free_bytes"] == TOO_MUCH * 1_000_000
         assert 0 < found["unlost_disk_free_bytes"] < TOO_MUCH * 1_000_000
         assert found["unlost_job_files_max_bytes"] == 200_000_000_000
-        assert "too little disk space here" in service.request("GET", f"/jobs/{key}").body.decode()
+        assert "The service is low on disk space." in service.request("GET", f"/jobs/{key}").body.decode()
         assert "zu wenig Speicherplatz" in service.request("GET", f"/jobs/{key}?lang=de").body.decode()
     with run_service(tmp_path, site_archives.registry(tmp_path)) as service:
         assert service.wait_until_ended(key)["state"] == "complete"

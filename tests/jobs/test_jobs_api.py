@@ -101,7 +101,7 @@ def test_package_starts_at_the_ordered_page(
     key = service.request("POST", "/api/jobs", order, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["state"] == "complete"
     page = service.request("GET", f"/jobs/{key}").body.decode()
-    assert f'open <code class="uri"><bdi>{start}</bdi></code> in it' in page
+    assert f'open <code class="uri"><bdi>{start}</bdi></code>.' in page
     frame = re.search(r'src="(/preview/[^"]+)"', service.request("GET", f"/jobs/{key}/preview").body.decode())
     assert frame is not None
     begun = service.request("GET", frame[1])
